@@ -32,24 +32,27 @@ export const noUsage: Usage = {
 
 /** Adds two usages. A cost that is unknown on one side is unknown in the sum. */
 export function addUsage(left: Usage, right: Usage): Usage {
-  const reasoning =
-    left.reasoning === undefined && right.reasoning === undefined
-      ? undefined
-      : { reasoning: (left.reasoning ?? 0) + (right.reasoning ?? 0) };
-  return {
+  const sum = {
     input: left.input + right.input,
     output: left.output + right.output,
     cache_read: left.cache_read + right.cache_read,
     cache_write: left.cache_write + right.cache_write,
     total_tokens: left.total_tokens + right.total_tokens,
-    cost: {
-      input: addCost(left.cost.input, right.cost.input),
-      output: addCost(left.cost.output, right.cost.output),
-      cache_read: addCost(left.cost.cache_read, right.cost.cache_read),
-      cache_write: addCost(left.cost.cache_write, right.cost.cache_write),
-      total: addCost(left.cost.total, right.cost.total),
-    },
-    ...reasoning,
+    cost: addCosts(left.cost, right.cost),
+  };
+  return left.reasoning === undefined && right.reasoning === undefined
+    ? sum
+    : { ...sum, reasoning: (left.reasoning ?? 0) + (right.reasoning ?? 0) };
+}
+
+function addCosts(left: Cost, right: Cost): Cost {
+  if (left === unknownCost || right === unknownCost) return unknownCost;
+  return {
+    input: addCost(left.input, right.input),
+    output: addCost(left.output, right.output),
+    cache_read: addCost(left.cache_read, right.cache_read),
+    cache_write: addCost(left.cache_write, right.cache_write),
+    total: addCost(left.total, right.total),
   };
 }
 

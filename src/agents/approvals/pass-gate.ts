@@ -4,28 +4,36 @@ import { failed, type Outcome, unknownOutcome } from "../turn/running-call.ts";
 import type { GatedCall, ToolGate } from "./call-gate.ts";
 import { kindOf, toDenial } from "./call-kinds.ts";
 
+/** A call that a gate decides about. */
+export interface GateRequest {
+  readonly tool: ToolDefinition;
+  readonly gated: GatedCall;
+  readonly interrupted: boolean;
+}
+
+/** Runs a call that may run. It gets the request again: a function that knows it would be made for each call. */
+type Start<Request> = (request: Request, approval?: ApprovalDecision) => Outcome | Promise<Outcome>;
+
 /**
  * Starts a call if it may run: after its approval if it needs one, and after an interruption only if it certainly
  * had not started, or may run twice. Hooks run again after an interruption: an approval holds only for the arguments
  * that it was requested for.
  */
-export function passGate(
+export function passGate<Request extends GateRequest>(
   gate: ToolGate,
-  asked: { readonly tool: ToolDefinition; readonly gated: GatedCall; readonly interrupted: boolean },
-  start: (approval?: ApprovalDecision) => Outcome | Promise<Outcome>,
+  asked: Request,
+  start: Start<Request>,
 ): Outcome | Promise<Outcome> {
   if (asked.interrupted) return passAgain(gate, asked, start);
   const needed = gate.needsApproval(asked.tool, asked.gated);
-  return needed === false ? start() : passWhenApproved(gate, { ...asked, needed }, start);
+  return needed === false ? start(asked) : passWhenApproved(gate, { asked, needed }, start);
 }
 
-type Start = Parameters<typeof passGate>[2];
-
 /** Starts a call after an interruption. */
-function passAgain(
+function passAgain<Request extends GateRequest>(
   gate: ToolGate,
-  asked: Parameters<typeof passGate>[1],
-  start: Start,
+  asked: Request,
+  start: Start<Request>,
 ): Outcome | Promise<Outcome> {
   const { tool, gated } = asked;
   const record = gate.record(gated.context.idempotencyKey);
@@ -38,7 +46,7 @@ function passAgain(
   }
   const go = (): Outcome | Promise<Outcome> => {
     if (decision === undefined) return passGate(gate, { ...asked, interrupted: false }, start);
-    return gate.covers(gated, record) ? start(decision) : otherArguments;
+    return gate.covers(gated, record) ? start(asked, decision) : otherArguments;
   };
   if (record.isUnstarted === true) return gate.starts(gated.context.idempotencyKey).then(go);
   // The process ended between the model's answer and the first note of the call.
@@ -47,20 +55,20 @@ function passAgain(
   return tool.idempotent === true || gate.wasAsking(gated.context.idempotencyKey) ? go() : unknownOutcome;
 }
 
-async function passWhenApproved(
+async function passWhenApproved<Request extends GateRequest>(
   gate: ToolGate,
-  asked: Parameters<typeof passGate>[1] & { readonly needed: boolean | Promise<boolean> },
-  start: Start,
+  { asked, needed }: { readonly asked: Request; readonly needed: boolean | Promise<boolean> },
+  start: Start<Request>,
 ): Promise<Outcome> {
-  return (await asked.needed) ? follow(await gate.waitForDecision(asked.gated), asked, start) : start();
+  return (await needed) ? follow(await gate.waitForDecision(asked.gated), asked, start) : start(asked);
 }
 
-function follow(
+function follow<Request extends GateRequest>(
   decision: ApprovalDecision,
-  { tool }: { readonly tool: ToolDefinition },
-  start: Start,
+  asked: Request,
+  start: Start<Request>,
 ): Outcome | Promise<Outcome> {
-  return decision.approved ? start(decision) : toDenial(decision, kindOf(tool));
+  return decision.approved ? start(asked, decision) : toDenial(decision, kindOf(asked.tool));
 }
 
 const otherArguments = failed(

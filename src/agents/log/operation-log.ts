@@ -114,9 +114,19 @@ export class OperationLog {
     input: boolean | string = false,
     isKept = false,
   ): MaybePromise<void> {
-    if (this.#ahead !== undefined) return this.#flush().then(() => this.append(entries, input, isKept));
+    if (this.#ahead !== undefined) return this.#appendAfterFlush(entries, input, isKept);
     const id = input === true ? this.#options.input : input || undefined;
     return this.#append({ entries, isReply: false, input: id, isKept });
+  }
+
+  // Functions that few appends need stand in methods of their own: V8 keeps what a function closes over in the heap, from its beginning on.
+  async #appendAfterFlush(
+    entries: readonly SessionEntry[],
+    input: boolean | string,
+    isKept: boolean,
+  ): Promise<void> {
+    await this.#flushBefore(entries, isKept);
+    await this.append(entries, input, isKept);
   }
 
   /** Appends a message of the user, or of kit itself, to the history. */
@@ -147,11 +157,15 @@ export class OperationLog {
    * kept in memory, and written first once it is back; the commit rejects all the same.
    */
   commit(entries: readonly SessionEntry[], isKept = false): MaybePromise<void> {
-    return this.#tracked(
-      this.#last === undefined
-        ? this.#commit(entries, isKept)
-        : this.#last.then(() => this.#commit(entries, isKept)),
-    );
+    const last = this.#last;
+    const written =
+      last === undefined ? this.#commit(entries, isKept) : this.#commitAfter(last, entries, isKept);
+    return written === undefined ? undefined : this.#track(written);
+  }
+
+  async #commitAfter(last: Promise<void>, entries: readonly SessionEntry[], isKept: boolean): Promise<void> {
+    await last;
+    await this.#commit(entries, isKept);
   }
 
   /**
@@ -160,13 +174,21 @@ export class OperationLog {
    * `stored`, one of which must follow, throws what failed.
    */
   commitAhead(entries: readonly SessionEntry[]): MaybePromise<void> {
-    return this.#tracked(
-      this.#last === undefined ? this.#addAhead(entries) : this.#last.then(() => this.#addAhead(entries)),
-    );
+    const written = this.#last === undefined ? this.#addAhead(entries) : this.#addAfter(this.#last, entries);
+    return written === undefined ? undefined : this.#track(written);
+  }
+
+  async #addAfter(last: Promise<void>, entries: readonly SessionEntry[]): Promise<void> {
+    await last;
+    await this.#addAhead(entries);
   }
 
   #addAhead(entries: readonly SessionEntry[]): MaybePromise<void> {
-    if (!this.#waits || this.#ahead !== undefined) return this.#commit(entries, true);
+    if (this.#waits && this.#ahead === undefined) this.#waitToWrite(entries);
+    else return this.#commit(entries, true);
+  }
+
+  #waitToWrite(entries: readonly SessionEntry[]): void {
     const { state } = this.#options;
     const ahead: Ahead = { from: state.position, entries, written: undefined };
     this.#ahead = ahead;
@@ -182,8 +204,7 @@ export class OperationLog {
   }
 
   /** Later commits wait for a pending one. */
-  #tracked(written: MaybePromise<void>): MaybePromise<void> {
-    if (written === undefined) return;
+  #track(written: Promise<void>): Promise<void> {
     const end = (): void => {
       if (this.#last === pending) this.#last = undefined;
     };
@@ -198,7 +219,12 @@ export class OperationLog {
     // An answer that arrives before the pending append starts joins it: both are written, or neither.
     if (ahead.written === undefined && entries[0]?.type === "message")
       return this.#writeAhead(ahead, entries);
-    return this.#flush().then(() => this.#commit(entries, isKept));
+    return this.#commitAfterFlush(entries, isKept);
+  }
+
+  async #commitAfterFlush(entries: readonly SessionEntry[], isKept: boolean): Promise<void> {
+    await this.#flushBefore(entries, isKept);
+    await this.#commit(entries, isKept);
   }
 
   #append(appended: Appended): MaybePromise<void> {
@@ -211,6 +237,10 @@ export class OperationLog {
     }
     if (!(written instanceof Promise)) return;
     this.#waits = true;
+    return this.#appendAgainIfRefused(written, appended);
+  }
+
+  #appendAgainIfRefused(written: Promise<void>, appended: Appended): Promise<void> {
     return written.catch((error) => this.#appendAgain(appended, error));
   }
 
@@ -265,6 +295,17 @@ export class OperationLog {
   async #flush(): Promise<void> {
     const ahead = this.#ahead;
     if (ahead !== undefined) await (ahead.written ?? this.#writeAhead(ahead, []));
+  }
+
+  /** Writes what waits before these entries; while the store is unavailable, entries that must be kept follow it in memory. */
+  async #flushBefore(entries: readonly SessionEntry[], isKept: boolean): Promise<void> {
+    const { position } = this.#options.state;
+    try {
+      await this.#flush();
+    } catch (error) {
+      if (isKept && isStoreUnavailable(error)) this.#keepUnsaved(entries, position);
+      throw error;
+    }
   }
 
   /** Appends the entries of `commitAhead`, together with `following`. */

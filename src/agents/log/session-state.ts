@@ -139,8 +139,13 @@ export function loadState(
   parent?: SessionKey,
 ): MaybePromise<SessionState> {
   const entries = store.read(key);
-  const state = emptyState(key, parent);
-  return entries instanceof Promise ? entries.then((read) => fold(state, read)) : fold(state, entries);
+  return entries instanceof Promise
+    ? foldWhenRead(emptyState(key, parent), entries)
+    : fold(emptyState(key, parent), entries);
+}
+
+function foldWhenRead(state: SessionState, entries: Promise<readonly SessionEntry[]>): Promise<SessionState> {
+  return entries.then((read) => fold(state, read));
 }
 
 /** The state that a session's entries make, from the first on. */
@@ -149,6 +154,10 @@ export function stateOf(key: SessionKey, entries: readonly SessionEntry[]): Sess
 }
 
 function fold(state: SessionState, entries: readonly SessionEntry[]): SessionState {
+  return entries.length === 0 ? state : foldAll(state, entries);
+}
+
+function foldAll(state: SessionState, entries: readonly SessionEntry[]): SessionState {
   // Only entries after the last compaction are active, so earlier ones are not converted.
   let from = 0;
   const left = new Set<number>();
@@ -229,7 +238,17 @@ export function commit(
     state.stale = true;
     throw error;
   }
-  if (!(written instanceof Promise)) return applyEntries(state, entries);
+  return written instanceof Promise
+    ? applyWhenWritten(written, state, entries)
+    : applyEntries(state, entries);
+}
+
+/** A function of its own: closures would have `commit` keep its variables in the heap, also where the store is synchronous. */
+function applyWhenWritten(
+  written: Promise<void>,
+  state: SessionState,
+  entries: readonly SessionEntry[],
+): Promise<void> {
   return written.then(
     () => applyEntries(state, entries),
     (error: unknown) => {

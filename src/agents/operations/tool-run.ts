@@ -2,6 +2,7 @@ import type { Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";
 import { noApplicationCalls } from "../define/create-agent.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
+import { RunningTools } from "../turn/run-tool.ts";
 import type { CallContext } from "../turn/running-call.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { Prepared, PromptHost } from "./prepare.ts";
@@ -15,6 +16,7 @@ export function toolRunOf(harness: PromptHost, operation: Operation, prepared: P
     signal: operation.signal,
     emit: operation.emit,
     events: operation.events,
+    running: new RunningTools(operation.signal),
     validateJson: runtime.validateJson,
     causeOf: runtime.causeOf,
     gate: new CallGate(harness, operation),

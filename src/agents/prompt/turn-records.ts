@@ -229,8 +229,8 @@ function changesOf(
   before: NonNullable<SessionState["turn"]>,
   now: { readonly parts: Readonly<Record<string, string>>; readonly state: SessionState },
 ): readonly string[] {
-  const names = new Set([...Object.keys(before.parts), ...Object.keys(now.parts)]);
-  const changed = [...names].filter((name) => before.parts[name] !== now.parts[name]);
+  const names = before.parts === now.parts ? [] : Object.keys({ ...before.parts, ...now.parts });
+  const changed = names.filter((name) => before.parts[name] !== now.parts[name]);
   return before.compactedAt === now.state.compactedAt ? changed : ["compaction", ...changed];
 }
 

@@ -22,11 +22,49 @@ export interface Execution {
   readonly input: unknown;
   readonly context: RunningCall;
   readonly signal: AbortSignal;
+  readonly running: RunningTools;
   /**
    * Called when the tool begins to work, and again after each answer of a person; returns the callback for the end of that work, also
    * after its timeout. What a person does during the wait is not the work of the tool.
    */
-  readonly begin: () => (() => void) | undefined;
+  readonly begin: ((tool: string) => (() => void) | undefined) | undefined;
+}
+
+/** The tools of one operation that run now. One listener stops them all: one for each would cost more than a short call. */
+export class RunningTools {
+  readonly #signal: AbortSignal;
+  #listens = false;
+  #work: ToolWork | undefined;
+  /** The tools besides the first one: most turns call one tool. */
+  #others: Set<ToolWork> | undefined;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    this.#work = undefined;
+    this.#others = undefined;
+  }
+
+  add(work: ToolWork): void {
+    if (!this.#listens) this.#listen();
+    if (this.#work === undefined) this.#work = work;
+    else {
+      this.#others ??= new Set();
+      this.#others.add(work);
+    }
+  }
+
+  remove(work: ToolWork): void {
+    if (this.#work === work) this.#work = undefined;
+    else this.#others?.delete(work);
+  }
+
+  #listen(): void {
+    this.#listens = true;
+    this.#signal.addEventListener("abort", () => {
+      this.#work?.stop();
+      for (const work of this.#others ?? []) work.stop();
+    });
+  }
 }
 
 /**
@@ -59,7 +97,7 @@ class ToolWork {
 
   start(): Outcome | Promise<Outcome> {
     const { input, context } = this.#run;
-    this.#ended = this.#run.begin();
+    this.#begin();
     context.work = this;
     let work: ToolReturn | Promise<ToolReturn>;
     try {
@@ -78,28 +116,33 @@ class ToolWork {
   /** Called when the call begins or ends to wait for a person, who can take days. */
   asking(isAsking: boolean): void {
     if (isAsking) this.#pause();
-    else if (!this.#isOver) this.#ended = this.#run.begin();
+    else if (!this.#isOver) this.#begin();
     if (this.#outcome === undefined) return;
     clearTimeout(this.#timer);
     if (isAsking) this.#leftMs -= performance.now() - this.#since;
     else this.#setTimer();
   }
 
-  readonly #onAbort = (): void => {
+  #begin(): void {
+    this.#ended = this.#run.begin?.(this.#tool.name);
+  }
+
+  /** Called when the operation is aborted. */
+  stop(): void {
     const { context, signal } = this.#run;
     // A call that waits for a person has not acted on the answer: it is called again.
     const isLater = resumesLater(this.#tool, signal) || (context.isAsking && willResume(signal));
     context.stop(signal.reason);
     this.#end(isLater ? new Postponed() : stopped("The call was aborted.", signal));
-  };
+  }
 
   /** Waits for the outcome, until the call is aborted or times out. */
   #wait(work: Promise<ToolReturn>): Promise<Outcome> {
-    const { context, signal } = this.#run;
+    const { context, running, signal } = this.#run;
     const outcome = Promise.withResolvers<Outcome>();
     this.#outcome = outcome;
     if (!context.isAsking) this.#setTimer();
-    signal.addEventListener("abort", this.#onAbort, { once: true });
+    running.add(this);
     work.then(
       (output) => {
         this.#finish();
@@ -111,7 +154,7 @@ class ToolWork {
       },
     );
     // The tool itself may have aborted before the listener was added.
-    if (signal.aborted) this.#onAbort();
+    if (signal.aborted) this.stop();
     return outcome.promise;
   }
 
@@ -144,7 +187,7 @@ class ToolWork {
     this.#outcome = undefined;
     clearTimeout(this.#timer);
     this.#run.context.leaveQuestions();
-    this.#run.signal.removeEventListener("abort", this.#onAbort);
+    this.#run.running.remove(this);
     if (ended instanceof Postponed) outcome.reject(ended);
     else outcome.resolve(ended);
   }

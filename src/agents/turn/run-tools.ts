@@ -41,7 +41,7 @@ export async function runTools(
     const adding = signal.aborted ? undefined : session.afterTools(calls);
     if (adding !== undefined) {
       const added = await adding;
-      entries.push(...(mask === undefined ? added : maskValue(added, mask)));
+      if (added.length > 0) entries.push(...(mask === undefined ? added : maskValue(added, mask)));
     }
   } finally {
     // Results of tools are kept even if a later step fails.

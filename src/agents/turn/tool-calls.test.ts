@@ -36,6 +36,31 @@ test("the calls of a turn run concurrently, and their results keep the order of 
   expect(answered.map(({ text }) => text)).toEqual(["slow one", "quick one"]);
 });
 
+test("an abort stops each call that runs, and none that has ended", async () => {
+  const stopped: string[] = [];
+  const begun = Promise.withResolvers<void>();
+  const tool = (name: string): AnyTool =>
+    defineTool({
+      name,
+      description: "",
+      input: anything,
+      execute: (_, { signal }) => {
+        signal.addEventListener("abort", () => stopped.push(name));
+        if (name === "last") begun.resolve();
+        return name === "short" ? Promise.resolve("done") : new Promise<string>(() => undefined);
+      },
+    });
+  const names = ["first", "short", "middle", "last"];
+  const model = createScriptedModel([{ toolCalls: names.map((name) => ({ id: name, name })) }]);
+  const session = createTestAgent(model, { tools: names.map(tool) }).session();
+  const aborted = expect(session.prompt("Go.")).rejects.toMatchObject({ code: "aborted" });
+  await begun.promise;
+  await sleep(0);
+  await session.abort();
+  await aborted;
+  expect(stopped.toSorted()).toEqual(["first", "last", "middle"]);
+});
+
 test("an exclusive tool never runs together with another call", async () => {
   const steps: string[] = [];
   const tool = (name: string, exclusive: boolean): AnyTool =>

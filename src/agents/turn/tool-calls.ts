@@ -7,14 +7,14 @@ import { outageOf } from "../../protocol/outage.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
 import type { ToolGate } from "../approvals/call-gate.ts";
 import { callerKind, kindOf, toAnswer } from "../approvals/call-kinds.ts";
-import { passGate } from "../approvals/pass-gate.ts";
+import { type GateRequest, passGate } from "../approvals/pass-gate.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolLookup, ValidateJson } from "../define/tool.ts";
 import type { EventHub, OperationTracing } from "../events.ts";
 import { isSuspension, Postponed, type Suspension } from "../log/suspension.ts";
 import type { SecretMask } from "../secrets.ts";
 import type { ToolHooks } from "./hook-calls.ts";
-import { type Execution, execute, resumesLater, thrownOutcome } from "./run-tool.ts";
+import { type Execution, execute, type RunningTools, resumesLater, thrownOutcome } from "./run-tool.ts";
 import {
   type CallContext,
   type CallParts,
@@ -32,6 +32,7 @@ export interface ToolRunOptions {
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId: string) => void;
   readonly events: Pick<EventHub, "skip">;
+  readonly running: RunningTools;
   readonly validateJson: ValidateJson;
   /** The session and application of the calls; undefined for an agent without an application. */
   readonly place?: CallContext | undefined;
@@ -68,20 +69,30 @@ export interface ToolTurn {
  * timeouts and aborts become results that the model reads. The result is undefined for a postponed call, which
  * continues when its operation resumes.
  */
-export async function runToolCalls(
+export function runToolCalls(
   calls: readonly ToolCallPart[],
   turn: ToolTurn,
   options: ToolRunOptions,
 ): Promise<readonly (ToolResultPart | undefined)[]> {
   options.gate.begin(calls.length);
   const [only] = calls;
-  if (only !== undefined && calls.length === 1)
-    return [await runToolCall({ call: only, key: keyOf(turn, 0) }, turn, options)];
+  return only !== undefined && calls.length === 1
+    ? runToolCall({ call: only, key: keyOf(turn, 0) }, turn, options)
+    : runSeveral(calls, turn, options);
+}
+
+async function runSeveral(
+  calls: readonly ToolCallPart[],
+  turn: ToolTurn,
+  options: ToolRunOptions,
+): Promise<readonly (ToolResultPart | undefined)[]> {
   const keyedCalls = calls.map((call, at) => ({ call, key: keyOf(turn, at) }));
   if (!calls.some((call) => options.tools.get(call.tool)?.exclusive === true))
-    return Promise.all(keyedCalls.map((call) => runToolCall(call, turn, options)));
+    return (await Promise.all(keyedCalls.map((call) => runToolCall(call, turn, options)))).map(
+      ([result]) => result,
+    );
   const results: (ToolResultPart | undefined)[] = [];
-  for (const call of keyedCalls) results.push(await runToolCall(call, turn, options));
+  for (const call of keyedCalls) results.push(...(await runToolCall(call, turn, options)));
   // `slice` allocates the exact length, which matters for arrays that stay in the history.
   return results.slice();
 }
@@ -93,17 +104,18 @@ interface KeyedCall {
   readonly modelArgs?: unknown;
 }
 
+/** Returns the result in an array of its own, as a turn with this call alone needs it. */
 async function runToolCall(
   keyedCall: KeyedCall,
   turn: ToolTurn,
   options: ToolRunOptions,
-): Promise<ToolResultPart | undefined> {
+): Promise<readonly [ToolResultPart | undefined]> {
   const { call, key } = keyedCall;
   const { tool_call_id, tool } = call;
   const loggedResult = turn.interrupted === true ? options.gate.record(key).result : undefined;
   if (loggedResult !== undefined) {
     options.gate.ended();
-    return loggedResult;
+    return [loggedResult];
   }
   if (!options.events.skip()) emitStart(call, turn, options);
   const started = turn.suspension?.startOf(tool_call_id) ?? performance.now();
@@ -116,13 +128,13 @@ async function runToolCall(
       ? outcomeOf(keyedCall, turn, options)
       : hookedOutcome(keyedCall, turn, { ...options, hooks }));
   } catch (error) {
-    if (postpones(error, keyedCall, { turn, options, started })) return undefined;
+    if (postpones(error, keyedCall, { turn, options, started })) return [undefined];
     outcome = thrownOutcome(error);
   }
   options.gate.ended();
   const result = toResult(call, outcome, options);
   if (!options.events.skip()) emitEnd(result, outcome, { turn, options, started });
-  return result;
+  return [result];
 }
 
 interface StartedCall {
@@ -242,19 +254,33 @@ function runChecked(
   if ("issues" in input)
     return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
   const context = new RunningCall(call, key, { turnId: turn.id, options, ask: asker(call, tool, options) });
-  const start = (approval?: ApprovalDecision): Outcome | Promise<Outcome> => {
-    if (kindOf(tool) === "caller") return toAnswer(approval ?? {});
-    if (approval?.args !== undefined)
-      return runEdited(
-        tool,
-        { call: { ...call, args: approval.args }, key, by: approval.by },
-        { turn, options },
-      );
-    context.approved = approval !== undefined;
-    return runNow(tool, { input: input.value, context }, options);
-  };
   const gated = { call, tool, turnId: turn.id, input: input.value, context, modelArgs };
-  return passGate(options.gate, { tool, gated, interrupted: turn.interrupted === true }, start);
+  const { interrupted = false } = turn;
+  return passGate(options.gate, { tool, gated, interrupted, context, turn, options }, startGated);
+}
+
+/** Runs a call that may run, after its approval if it needed one. */
+function startGated(
+  {
+    tool,
+    gated,
+    context,
+    turn,
+    options,
+  }: GateRequest & {
+    readonly context: RunningCall;
+    readonly turn: ToolTurn;
+    readonly options: ToolRunOptions;
+  },
+  approval?: ApprovalDecision,
+): Outcome | Promise<Outcome> {
+  if (kindOf(tool) === "caller") return toAnswer(approval ?? {});
+  if (approval?.args !== undefined) {
+    const call = { ...gated.call, args: approval.args };
+    return runEdited(tool, { call, key: context.idempotencyKey, by: approval.by }, { turn, options });
+  }
+  context.approved = approval !== undefined;
+  return runNow(tool, { input: gated.input, context }, options);
 }
 
 /** How the context of a call asks a person. */
@@ -277,11 +303,11 @@ function runNow(
   run: { readonly input: unknown; readonly context: RunningCall },
   options: ToolRunOptions,
 ): Outcome | Promise<Outcome> {
-  const { signal, tracing } = options;
+  const { begin, running, signal, tracing } = options;
   if (resumesLater(tool, signal)) throw new Postponed();
   if (signal.aborted) return { ...failed("The call was aborted before it started."), aborted: true };
   const { input, context } = run;
-  const execution: Execution = { input, context, signal, begin: () => options.begin?.(tool.name) };
+  const execution: Execution = { input, context, signal, running, begin };
   return tracing === undefined ? execute(tool, execution) : executeTraced(tracing, tool, execution);
 }
 
@@ -337,10 +363,16 @@ function validateInput(
     const result = tool.input["~standard"].validate(args);
     return result instanceof Promise ? result.then(fromStandard) : fromStandard(result);
   }
-  const toInput = (issues: readonly string[]): CheckedInput =>
-    issues.length === 0 ? { value: args } : { issues };
   const issues = options.validateJson(tool.input, args);
-  return issues instanceof Promise ? issues.then(toInput) : toInput(issues);
+  return issues instanceof Promise ? inputWhenChecked(args, issues) : inputOf(args, issues);
+}
+
+function inputOf(args: unknown, issues: readonly string[]): CheckedInput {
+  return issues.length === 0 ? { value: args } : { issues };
+}
+
+function inputWhenChecked(args: unknown, issues: Promise<readonly string[]>): Promise<CheckedInput> {
+  return issues.then((found) => inputOf(args, found));
 }
 
 function fromStandard(result: StandardSchemaV1.Result<unknown>): CheckedInput {
