@@ -16,7 +16,7 @@ import type { Approvals } from "./approvals/approvals.ts";
 import type { AgentProfile } from "./define/agent-profile.ts";
 import type { ProfileModel } from "./define/profile-settings.ts";
 import type { AnyTool, ToolLookup, ValidateJson } from "./define/tool.ts";
-import type { EventHub, EventListener, EventScope, OperationPart, OperationTracing } from "./events.ts";
+import type { EventHub, EventObservers, EventScope, OperationPart, OperationTracing } from "./events.ts";
 import type { OperationLog } from "./log/operation-log.ts";
 import type { PastOperation } from "./log/past-operation.ts";
 import type { SessionState } from "./log/session-state.ts";
@@ -78,8 +78,8 @@ export interface AgentRuntime {
   readonly tracesCommands?: boolean;
   /** The run step or trace that the calling code belongs to. */
   readonly origins?: Origins;
-  /** Listeners for the events of every agent; the set may change at any time. */
-  readonly observers: ReadonlySet<EventListener>;
+  /** Listeners for the events of every agent. */
+  readonly observers: EventObservers;
   readonly onListenerError?: (error: unknown) => void;
   readonly maxWaitingOperations: number;
   /** Idle sessions whose history stays in memory; the history of other sessions is read again on use. */
@@ -105,9 +105,10 @@ export type OperationOrigin = Pick<
   "step" | "step_id" | "traceparent" | "tracestate"
 >;
 
-/** Tracks the origin of work across asynchronous calls. */
+/** Tracks the origin of work across asynchronous calls: an `AsyncLocalStorage`. */
 export interface Origins {
-  current(): OperationOrigin | undefined;
+  /** The origin of the calling code. */
+  getStore(): OperationOrigin | undefined;
   /** Runs `work` with this origin instead of the surrounding one. */
   run<Value>(origin: OperationOrigin, work: () => Value): Value;
 }

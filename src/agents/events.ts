@@ -20,6 +20,13 @@ export type EventScope = Pick<
   "instance_id" | "operation_id" | "run_id" | "task_id" | "parent_operation_id"
 > & { readonly agent: string; readonly session: string };
 
+/** The listeners of a whole application, which may change at any time. */
+export interface EventObservers {
+  readonly all: ReadonlySet<EventListener>;
+  /** The tracing of the first listener that has one. */
+  readonly tracing: Tracing | undefined;
+}
+
 /** Delivers events in order to all listeners. */
 export interface EventHub {
   /** Adds a listener; the returned function removes it. */
@@ -45,18 +52,20 @@ interface EventHubOptions {
   readonly clock: Clock;
   /** The index of the newest event of the stream so far; default 0. */
   readonly last?: number | undefined;
-  /** Further listeners for every event; the set may change at any time. */
-  readonly observers?: ReadonlySet<EventListener>;
+  /** Further listeners for every event. */
+  readonly observers?: EventObservers;
   readonly onListenerError?: ((error: unknown) => void) | undefined;
 }
 
 /** A class, because each of thousands of instances has one: their methods are shared. */
 class ListenerHub implements EventHub {
   readonly #clock: Clock;
-  readonly #observers: ReadonlySet<EventListener>;
+  readonly #observers: EventObservers;
   readonly #onListenerError: EventHubOptions["onListenerError"];
   /** By an object of its own, so that subscribing the same listener twice means two listeners. */
   #listeners: Map<object, EventListener> | undefined;
+  /** The tracing of the first of `#listeners` that has one. */
+  #tracing: Tracing | undefined;
   #index: number;
 
   constructor({ clock, last = 0, observers = noObservers, onListenerError }: EventHubOptions) {
@@ -67,18 +76,24 @@ class ListenerHub implements EventHub {
   }
 
   get tracing(): Tracing | undefined {
-    return tracingOf(this.#observers) ?? (this.#listeners && tracingOf(this.#listeners.values()));
+    return this.#observers.tracing ?? this.#tracing;
   }
 
   subscribe(listener: EventListener): () => void {
     const key = {};
     this.#listeners ??= new Map();
-    this.#listeners.set(key, listener);
-    return () => this.#listeners?.delete(key);
+    const listeners = this.#listeners;
+    listeners.set(key, listener);
+    this.#tracing ??= tracingOf([listener]);
+    return () => {
+      listeners.delete(key);
+      this.#tracing = tracingOf(listeners.values());
+    };
   }
 
   skip(): boolean {
-    if (this.#observers.size > 0 || (this.#listeners !== undefined && this.#listeners.size > 0)) return false;
+    if (this.#observers.all.size > 0 || (this.#listeners !== undefined && this.#listeners.size > 0))
+      return false;
     this.#index += 1;
     return true;
   }
@@ -89,7 +104,7 @@ class ListenerHub implements EventHub {
     const eventFields = { index: this.#index, timestamp, turnId };
     const isDelta = body.type === "text_delta" || body.type === "reasoning_delta";
     const event = isDelta ? toDelta(body, scope, eventFields) : toEvent(body, scope, eventFields);
-    for (const observer of this.#observers) this.#notify(observer, event);
+    for (const observer of this.#observers.all) this.#notify(observer, event);
     for (const listener of this.#listeners?.values() ?? noListeners) this.#notify(listener, event);
   }
 
@@ -250,7 +265,7 @@ class PlainDeltas implements DeltaStream {
   end(): void {}
 }
 
-const noObservers: ReadonlySet<EventListener> = new Set();
+const noObservers: EventObservers = { all: new Set(), tracing: undefined };
 
 /** A turn of an operation, or a call of one. */
 type TurnPlace = Pick<TracePlace, "turn_id" | "tool_call_id">;

@@ -44,7 +44,10 @@ async function prompt(script: Script, observers: number, meter: ReturnType<typeo
   const agent = createTestAgent(
     createScriptedModel(script),
     { tools: [price] },
-    { observers: new Set(listeners), retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 1 } },
+    {
+      observers: { all: new Set(listeners), tracing: listeners[0]?.tracing },
+      retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 1 },
+    },
   );
   await agent
     .session()

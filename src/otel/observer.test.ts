@@ -26,7 +26,11 @@ function begin(script: Script, { profile, options, sameIds = false }: Setting = 
   const agent = createTestAgent(
     model,
     { tools: [price], ...profile },
-    { observers: new Set([observer, (event) => events.push(event)]), retry, approvals: createApprovals() },
+    {
+      observers: { all: new Set([observer, (event) => events.push(event)]), tracing: observer.tracing },
+      retry,
+      approvals: createApprovals(),
+    },
   );
   const replayed = (): ReturnType<typeof recordSpans> => {
     const again = recordSpans({ sameIds });

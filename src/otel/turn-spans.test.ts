@@ -24,7 +24,8 @@ function begin(script: Script, { profile, options }: Setting = {}) {
   const recorded = recordSpans();
   const observer = createOpenTelemetryObserver({ tracer: recorded.tracer, meter: false, ...options });
   const events: KitEvent[] = [];
-  const observers = new Set([observer, (event: KitEvent) => events.push(event)]);
+  const all = new Set([observer, (event: KitEvent) => events.push(event)]);
+  const observers = { all, tracing: observer.tracing };
   const agent = createTestAgent(createScriptedModel(script), { tools: [price], ...profile }, { observers });
   const replayed = (): ReturnType<typeof recordSpans> => {
     const again = recordSpans();
@@ -116,7 +117,11 @@ test("the span of a turn has the address of its provider, and the status with wh
   const agent = createTestAgent(
     createOfflineGuide(),
     { model: `${provider}/m` },
-    { resolveModel, observers: new Set([observer]), causeOf: (error) => causeOf(error, plain) },
+    {
+      resolveModel,
+      observers: { all: new Set([observer]), tracing: observer.tracing },
+      causeOf: (error) => causeOf(error, plain),
+    },
   );
   await agent.session().prompt("x");
   const { port } = new URL(server.providers[provider]?.base_url ?? "");

@@ -37,7 +37,7 @@ export function createTestRuntime(model: LanguageModelV4, over: Partial<AgentRun
     modelIdleTimeoutMs: 5_000,
     validateJson: createJsonValidator(),
     env: {},
-    observers: new Set(),
+    observers: { all: new Set(), tracing: undefined },
     maxWaitingOperations: 100,
     maxIdleSessions: 1_000,
     ...over,

@@ -131,7 +131,7 @@ export class SessionInMemory implements LiveSession {
       // A task's origin is that of its parent.
       const { runtime, events } = this.#harness;
       const origin =
-        request.parent === undefined ? (runtime.origins?.current() ?? events.tracing?.active()) : undefined;
+        request.parent === undefined ? (runtime.origins?.getStore() ?? events.tracing?.active()) : undefined;
       const turn = this.queue.enter(request.signal);
       return turn === undefined
         ? this.#run({ request, origin }, work)

@@ -137,7 +137,7 @@ export class NodeClient {
     const at = this.#cluster.now();
     const digest = digestOf(body);
     const nonce = randomUUID();
-    const { traceparent, tracestate } = origins.current() ?? {};
+    const { traceparent, tracestate } = origins.getStore() ?? {};
     return {
       "content-type": "application/json",
       "content-length": Buffer.byteLength(body),

@@ -1,19 +1,16 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { OperationOrigin, Origins } from "../../agents/agent-runtime.ts";
-import type { EventListener } from "../../agents/events.ts";
+import type { EventListener, EventObservers } from "../../agents/events.ts";
 import type { AdmitRequest, Engine } from "../../engine/contract.ts";
 import type { EventType, KitEvent } from "../../protocol/event.ts";
 import { agentStream, runStream } from "../../protocol/session-name.ts";
 import { type TraceContext, type Tracing, tracingOf } from "../../protocol/tracing.ts";
 
 /** The listeners of a whole application. */
-export interface Observers {
+export interface Observers extends EventObservers {
   /** Adds an observer. Returns a function that removes it. */
   add(observer: EventListener): () => void;
   publish(event: KitEvent): void;
-  readonly all: ReadonlySet<EventListener>;
-  /** The tracing of the first observer that has one. */
-  readonly tracing: Tracing | undefined;
 }
 
 /** Creates the observers. An error of one, or the rejection of its promise, goes to `onError`; the others still get the event. */
@@ -49,13 +46,8 @@ export function createObservers(onError?: (error: unknown) => void): Observers {
   return all;
 }
 
-const storage = new AsyncLocalStorage<OperationOrigin>();
-
 /** The trace position of running work. The process has one, because work of one application can call another. */
-export const origins: Origins = {
-  current: () => storage.getStore(),
-  run: (origin, work) => storage.run(origin, work),
-};
+export const origins: Origins = new AsyncLocalStorage<OperationOrigin>();
 
 /** Connects the work of a service with the traces of its callers. */
 export interface WorkTraces {
@@ -104,7 +96,7 @@ export function createWorkTraces(
   const quietly = (stream: string): Promise<void> => recall(stream).catch(() => undefined);
   return {
     ofCaller() {
-      const { traceparent, tracestate } = origins.current() ?? observers.tracing?.active() ?? {};
+      const { traceparent, tracestate } = origins.getStore() ?? observers.tracing?.active() ?? {};
       if (traceparent === undefined) return {};
       return { trace: tracestate === undefined ? { traceparent } : { traceparent, tracestate } };
     },

@@ -159,7 +159,7 @@ function toJournaled(
     dispatch: async (agent, input) =>
       await context.dispatch({
         ...usable(() => runtime.toAdmitted(agent, input), context),
-        ...traceOf(runtime, { ...placeOf(context.id), step_id: origins.current()?.step_id }),
+        ...traceOf(runtime, { ...placeOf(context.id), step_id: origins.getStore()?.step_id }),
       }),
     ...(local?.request === undefined ? {} : { req: local.request }),
   };

@@ -175,7 +175,7 @@ function createRuntime(sources: Sources, { loaded }: CheckRunsOptions): Workflow
       close: async () => undefined,
     },
     {
-      observers: observers.all,
+      observers,
       causeOf: toCause,
       sources: sources.guard,
       callsOf: () => noApplicationCalls,

@@ -116,7 +116,7 @@ function openAgents(base: Base) {
   const { observers, sources, causeOf, slots, traces, calls } = base;
   const { env, approvals } = runtimeParts;
   const runtime = toAgentRuntime(runtimeParts, {
-    observers: observers.all,
+    observers,
     causeOf,
     sources: sources.guard,
     callsOf: (...caller) => calls.ofAgent(...caller),
@@ -147,7 +147,7 @@ function openAgents(base: Base) {
   const { store } = runtimeParts;
   const endInput: NonNullable<EngineHandlers["onInputEnd"]> = async (end, request) => {
     if (log === undefined) return;
-    const parts = { store, events: log, instances, observers: observers.all, record };
+    const parts = { store, events: log, instances, observers, record };
     const { endOperation } = await import("./input-ends.ts");
     await work.end(end, request, () => endOperation(parts, end, request));
   };

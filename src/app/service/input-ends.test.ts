@@ -38,7 +38,7 @@ async function open(events: readonly Pick<KitEvent, "type">[], entries: readonly
     engine.events.append(stream, { ...event, index: at + 1 } as KitEvent);
   const instances = new Instances(() => Promise.reject(new Error("The module of the agent is broken.")));
   const observed: string[] = [];
-  const observers = new Set([({ type }: KitEvent) => void observed.push(type)]);
+  const observers = { all: new Set([({ type }: KitEvent) => void observed.push(type)]), tracing: undefined };
   const record = (name: string) => (event: KitEvent) => engine.events.append(name, event);
   const parts = { store, events: engine.events, instances, observers, record };
   return {

@@ -1,4 +1,4 @@
-import { createEventHub, type EventHub, type EventListener } from "../../agents/events.ts";
+import { createEventHub, type EventHub, type EventObservers } from "../../agents/events.ts";
 import { harnessOf } from "../../agents/harness.ts";
 import { loadPastOperation, type PastOperation } from "../../agents/log/past-operation.ts";
 import { stateOf } from "../../agents/log/session-state.ts";
@@ -21,7 +21,7 @@ export interface InputEndParts {
   /** The log of this node. */
   readonly events: EventLog;
   readonly instances: Pick<Instances, "withLive">;
-  readonly observers: ReadonlySet<EventListener>;
+  readonly observers: EventObservers;
   /** Stores an event of an instance that is not in memory, and passes it to the listeners. */
   readonly record: EventRecorder;
 }
