@@ -90,33 +90,10 @@ export function headCommitOf(root: string): string | undefined {
 }
 
 /**
- * Returns a reader of the same, for many questions about one folder: it compares the stamps of the few files that decide, and reads them
- * again only where one differs. Git replaces these files, so each has a new stamp.
+ * The files that decide about `headCommitOf`: the entries `.git` that would come first, then what names the commit. Git replaces these
+ * files, so each change has a new inode or time.
  */
-export function createHeadReader(root: string): () => string | undefined {
-  let files: readonly string[] = [];
-  let stamps: readonly number[] = [];
-  let commit: string | undefined;
-  const isSame = (at: number): boolean => {
-    const stats = statOf(files[at] ?? "");
-    return stats === undefined
-      ? stamps[2 * at] === 0
-      : stamps[2 * at] === stats.ino && stamps[2 * at + 1] === stats.mtimeMs;
-  };
-  return () => {
-    let at = 0;
-    while (at < files.length && isSame(at)) at += 1;
-    if (at < files.length || files.length === 0) {
-      files = decidingFiles(root);
-      stamps = files.map(statOf).flatMap((stats) => [stats?.ino ?? 0, stats?.mtimeMs ?? 0]);
-      commit = headCommitOf(root);
-    }
-    return commit;
-  };
-}
-
-/** The entries `.git` that would come first, then what names the commit. */
-function decidingFiles(root: string): string[] {
+export function decidingFiles(root: string): string[] {
   const files: string[] = [];
   for (let folder = root; ; folder = dirname(folder)) {
     const entry = join(folder, ".git");

@@ -1,6 +1,10 @@
-import { createHeadReader } from "../../files/git-repository.ts";
+import { lstatSync } from "node:fs";
+import { attempt } from "../../base/attempt.ts";
+import { decidingFiles, headCommitOf } from "../../files/git-repository.ts";
 import type { RepositoryState } from "../../protocol/repository.ts";
 import { readDirty } from "../scan/git/git-state.ts";
+
+const noThrow = { throwIfNoEntry: false } as const;
 
 /** The shortest time, in milliseconds, from a change to the question that it causes. */
 const leastPauseMs = 200;
@@ -14,7 +18,9 @@ const gitShare = 0.05;
 export class RepositoryWatch {
   readonly #root: string;
   readonly #watches = new Set<object>();
-  readonly #readCommit: () => string | undefined;
+  #commit: string | undefined;
+  /** The files that name the commit, as they were when it was read. */
+  #files: readonly { readonly path: string; readonly ino: number; readonly mtimeMs: number }[] = [];
   #answer: RepositoryState | undefined;
   #changes = 0;
   /** The value of `#changes` at the last question. */
@@ -25,14 +31,35 @@ export class RepositoryWatch {
 
   constructor(root: string) {
     this.#root = root;
-    this.#readCommit = createHeadReader(root);
   }
 
   /** Undefined outside of a repository, before the first commit, and where only Git can tell. */
   current(): RepositoryState | undefined {
-    const commit = this.#readCommit();
+    if (!this.#isCommitCurrent()) this.#readCommit();
+    const commit = this.#commit;
     if (commit === undefined) return undefined;
     return this.#answer?.commit === commit ? this.#answer : { commit };
+  }
+
+  /** Compares only the stamps of the few files that decide: every operation comes here. */
+  #isCommitCurrent(): boolean {
+    try {
+      for (const { path, ino, mtimeMs } of this.#files) {
+        const stats = lstatSync(path, noThrow);
+        if ((stats?.ino ?? 0) !== ino || (stats?.mtimeMs ?? 0) !== mtimeMs) return false;
+      }
+      return this.#files.length > 0;
+    } catch {
+      return false;
+    }
+  }
+
+  #readCommit(): void {
+    this.#files = decidingFiles(this.#root).map((path) => {
+      const stats = attempt(() => lstatSync(path, noThrow));
+      return { path, ino: stats?.ino ?? 0, mtimeMs: stats?.mtimeMs ?? 0 };
+    });
+    this.#commit = headCommitOf(this.#root);
   }
 
   /** Begins to report changes; `changed` must be called after each one. */
