@@ -12,7 +12,7 @@ import type { AgentRuntime, Harness, Operation } from "../agent-runtime.ts";
 import type { CompactionSettings } from "../define/profile-settings.ts";
 import { estimateTokens } from "../log/session-state.ts";
 import type { CompactOptions } from "../operations/options.ts";
-import { ModelLine } from "../operations/prepare.ts";
+import { openModels } from "../operations/prepare.ts";
 import { keepHead, keepMessages } from "../prompt/turn-records.ts";
 import { spentEntry, toUsage } from "../turn/budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
@@ -293,7 +293,7 @@ export async function runCompact(
   const { profile } = operation.live;
   operation.spending.budget = profile.budget ?? {};
   const choice = profile.model ?? harness.runtime.defaultModel;
-  const { current: resolved } = await ModelLine.open(choice, harness.runtime);
+  const { current: resolved } = await openModels(choice, harness.runtime);
   return compactWith(harness, operation, { reason: "manual", resolved, focus });
 }
 

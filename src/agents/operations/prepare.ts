@@ -28,7 +28,7 @@ export type PromptHost = Pick<Harness, "name" | "file" | "run_id" | "runtime" | 
 
 /** Everything one operation works with, resolved from the profile, the role and the call's options. */
 export interface Prepared extends Toolkit, TurnSettings {
-  readonly models: ModelLine;
+  readonly models: Models;
   readonly thinkingLevel: ThinkingLevel | undefined;
   readonly prompt: OperationPrompt;
   /** Entries that report changes of the working place to the model. */
@@ -110,7 +110,7 @@ export async function prepare(
   return {
     tools: toolkit.tools,
     schemas: toolkit.schemas,
-    models: await ModelLine.open(modelName, harness.runtime),
+    models: await openModels(modelName, harness.runtime),
     ...turnSettings(profile.modelSettings, options, toolkit),
     thinkingLevel: options.thinkingLevel ?? role?.thinkingLevel ?? profile.thinkingLevel,
     prompt,
@@ -219,38 +219,35 @@ const skipMs = 60_000;
 /** When each failed model may be used again; shared by all sessions, since an application creates each model once. */
 const skippedUntil = new WeakMap<LanguageModelV4, number>();
 
-/** A single model has no others to try. */
-const noneTried: Set<ModelSource> = new Set();
-
 type ModelServices = Pick<AgentRuntime, "resolveModel" | "clock">;
 
-/** The models that one operation may call, in their configured order. */
-export class ModelLine {
+/** The models that one operation may call: a single one, or several in their configured order. */
+export type Models = ModelLine | { readonly current: ResolvedModel; readonly hasOthers: false };
+
+/**
+ * Resolves the first usable model that has not failed recently. Skips a model without a key or a package if another
+ * one follows. Rejects with the first model's error if none is usable.
+ */
+export async function openModels(choice: ProfileModel, runtime: ModelServices): Promise<Models> {
+  if (typeof choice === "string") return { current: await runtime.resolveModel(choice), hasOthers: false };
+  const names = [...new Set([choice].flat())];
+  const tried = new Set<ModelSource>();
+  const current = await pickModel(names, tried, runtime);
+  return names.length === 1
+    ? { current, hasOthers: false }
+    : new ModelLine(current, { names, tried, runtime });
+}
+
+/** Several models, in their configured order. */
+class ModelLine {
   readonly #names: readonly ModelSource[];
   readonly #runtime: ModelServices;
   readonly #tried: Set<ModelSource>;
   /** The model in use. */
   current: ResolvedModel;
-  /** Whether the list has more than one model. */
-  readonly hasOthers: boolean;
+  readonly hasOthers = true;
 
-  /**
-   * Resolves the first usable model that has not failed recently. Skips a model without a key or a package if another
-   * one follows. Rejects with the first model's error if none is usable.
-   */
-  static async open(choice: ProfileModel, runtime: ModelServices): Promise<ModelLine> {
-    if (typeof choice === "string")
-      return new ModelLine(await runtime.resolveModel(choice), {
-        names: [choice],
-        tried: noneTried,
-        runtime,
-      });
-    const names = [...new Set([choice].flat())];
-    const tried = new Set<ModelSource>();
-    return new ModelLine(await pickModel(names, tried, runtime), { names, tried, runtime });
-  }
-
-  private constructor(
+  constructor(
     current: ResolvedModel,
     from: {
       readonly names: readonly ModelSource[];
@@ -262,12 +259,10 @@ export class ModelLine {
     this.#names = from.names;
     this.#tried = from.tried;
     this.#runtime = from.runtime;
-    this.hasOthers = from.names.length > 1;
   }
 
   /** Switches to the next model after a failure; false if none is left. Other operations skip the failed one, too. */
   async next({ retryAfterMs = 0 }: Pick<ModelFailure, "retryAfterMs">): Promise<boolean> {
-    if (!this.hasOthers) return false;
     skippedUntil.set(this.current.model, this.#runtime.clock.now() + Math.max(skipMs, retryAfterMs));
     try {
       this.current = await pickModel(this.#names, this.#tried, this.#runtime);
