@@ -4,7 +4,6 @@ import type {
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
 import { isoTime } from "../../base/clock.ts";
-import { mapPacked } from "../../base/map-packed.ts";
 import { isRecord } from "../../base/record.ts";
 import type { FilePart, ImagePart, Message, TextPart, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
@@ -66,6 +65,20 @@ function toAssistantPart(part: AssistantPart): Prompt<"assistant">["content"][nu
     input: isRecord(part.args) ? part.args : { [part.invalid ? "invalid_json" : "value"]: part.args },
   } as const;
   return providerOptions === undefined ? call : { ...call, providerOptions };
+}
+
+/**
+ * Does what `map` does. V8's optimized `map` makes arrays of another kind ("holey") than its builtin ("packed"), so that every
+ * function that reads them is compiled again once the function that makes them is optimized. `slice` makes packed arrays, always.
+ */
+export function mapPacked<Item, Value>(items: readonly Item[], to: (item: Item) => Value): Value[] {
+  const values: (Item | Value)[] = items.slice();
+  let at = 0;
+  for (const item of items) {
+    values[at] = to(item);
+    at += 1;
+  }
+  return values as Value[];
 }
 
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;

@@ -28,7 +28,7 @@ import { noBudget } from "../turn/budget.ts";
 import type { LoopSession, TurnLoop } from "../turn/loop-parts.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import { runTurns } from "../turn/turn-loop.ts";
-import { compactionOf } from "../turn/turn-settings.ts";
+import { compactionOf, noSettings } from "../turn/turn-settings.ts";
 import { firstAnswer, noProgressYet, progressOf, recoverHistory, repairLoop, typedOutput } from "./answer.ts";
 import type { PromptOptions, PromptResult } from "./options.ts";
 import { fallbackOf, type Prepared, type PromptHost, prepare } from "./prepare.ts";
@@ -305,8 +305,6 @@ function toLoop(
 }
 
 const none: readonly never[] = [];
-
-const noSettings: TurnLoop["settings"] = {};
 
 /** Creates the readers of typed answers. */
 async function loadPartialResult(): Promise<TurnLoop["partialResult"]> {

@@ -292,7 +292,15 @@ export function keepHead(store: SessionStore, source: HeadSource): string | unde
   if (store.keepText === undefined) return undefined;
   const { system, mask } = source;
   const kept = source.messages === undefined ? keptHeads.get(store) : undefined;
-  if (kept !== undefined && isSameHead(kept, source)) return kept.name;
+  if (
+    kept !== undefined &&
+    kept.source.tools === source.tools &&
+    kept.source.system === system &&
+    kept.source.mask === mask &&
+    (kept.source.settings === source.settings || isSameRecord(kept.source.settings, source.settings)) &&
+    Date.now() < kept.until
+  )
+    return kept.name;
   const tools = toolsText(source.tools, mask);
   const { headers: _, abortSignal: __, ...settings } = source.settings;
   const messages = source.messages && keepMessages(store, source.messages, mask);
@@ -319,19 +327,6 @@ const keptHeads = new WeakMap<
   SessionStore,
   { readonly source: HeadSource; readonly name: string; readonly until: number }
 >();
-
-function isSameHead(
-  { source, until }: { readonly source: HeadSource; readonly until: number },
-  now: HeadSource,
-): boolean {
-  return (
-    source.tools === now.tools &&
-    source.system === now.system &&
-    source.mask === now.mask &&
-    (source.settings === now.settings || isSameRecord(source.settings, now.settings)) &&
-    Date.now() < until
-  );
-}
 
 /** Whether two records have the same values, compared by identity. */
 function isSameRecord(one: object, other: object): boolean {

@@ -26,7 +26,7 @@ export function tracingOfOperation(
       tracing.content(at(place), mask === undefined ? content() : maskValue(content(), mask));
     },
     notifyCalls(place, calls) {
-      tracing.calls?.(at(place), calls);
+      if (calls.length > 0) tracing.calls?.(at(place), calls);
     },
   };
 }

@@ -26,7 +26,8 @@ export class Spending {
   }
 
   add(usage: Usage): void {
-    this.usage = addUsage(this.usage, usage);
+    // The first usage is the sum.
+    this.usage = this.usage === noUsage ? usage : addUsage(this.usage, usage);
     this.#parent?.addUnlogged(usage);
   }
 

@@ -6,7 +6,6 @@ import type {
 } from "@ai-sdk/provider";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { mapPacked } from "../../base/map-packed.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type {
   FinishReason,
@@ -112,53 +111,53 @@ export function callModel(call: ModelCall): Promise<ModelReply> {
     metadata: {},
   };
   // Callbacks, because an `await` for every part would cost more than reading it.
-  return new Promise((resolve, reject) => {
-    let reader: Reader | undefined;
-    let hasFailed = false;
-    const fail = (error: unknown): void => {
-      if (hasFailed) return;
-      hasFailed = true;
-      // Cancel the rest of an abandoned answer.
-      watch.stop(error);
-      reject(new InterruptedReply(toReply(draft, watch.signal.aborted ? "aborted" : "error"), error));
-    };
-    const take = ({ done, value }: Awaited<ReturnType<Reader["read"]>>): void => {
-      if (hasFailed) return;
-      try {
-        if (!done) {
-          watch.silentTicks = 0;
-          readPart(draft, value, call);
-          reader?.read().then(take, fail);
-          return;
-        }
-        if (draft.finishReason === undefined) throw brokenOffError();
-        const reply = toReply(draft, draft.finishReason);
-        watch.end();
-        resolve(reply);
-      } catch (error) {
-        fail(error);
-      }
-    };
-    const start = ({ stream }: Answer): void => {
-      try {
-        // An answer that starts after the call was stopped is cancelled.
-        if (hasFailed) stream.cancel(options.abortSignal?.reason).catch(() => undefined);
-        else {
-          reader = stream.getReader();
-          watch.reader = reader;
-          reader.read().then(take, fail);
-        }
-      } catch (error) {
-        fail(error);
-      }
-    };
+  const { promise, resolve, reject } = Promise.withResolvers<ModelReply>();
+  let reader: Reader | undefined;
+  let hasFailed = false;
+  const fail = (error: unknown): void => {
+    if (hasFailed) return;
+    hasFailed = true;
+    // Cancel the rest of an abandoned answer.
+    watch.stop(error);
+    reject(new InterruptedReply(toReply(draft, watch.signal.aborted ? "aborted" : "error"), error));
+  };
+  const take = ({ done, value }: Awaited<ReturnType<Reader["read"]>>): void => {
+    if (hasFailed) return;
     try {
-      options.abortSignal = watch.begin(fail);
-      if (!hasFailed) model.doStream(options).then(start, fail);
+      if (!done) {
+        watch.silentTicks = 0;
+        readPart(draft, value, call);
+        reader?.read().then(take, fail);
+        return;
+      }
+      if (draft.finishReason === undefined) throw brokenOffError();
+      const reply = toReply(draft, draft.finishReason);
+      watch.end();
+      resolve(reply);
     } catch (error) {
       fail(error);
     }
-  });
+  };
+  const start = ({ stream }: Answer): void => {
+    try {
+      // An answer that starts after the call was stopped is cancelled.
+      if (hasFailed) stream.cancel(options.abortSignal?.reason).catch(() => undefined);
+      else {
+        reader = stream.getReader();
+        watch.reader = reader;
+        reader.read().then(take, fail);
+      }
+    } catch (error) {
+      fail(error);
+    }
+  };
+  try {
+    options.abortSignal = watch.begin(fail);
+    if (!hasFailed) model.doStream(options).then(start, fail);
+  } catch (error) {
+    fail(error);
+  }
+  return promise;
 }
 
 function readPart(draft: Draft, part: LanguageModelV4StreamPart, call: ModelCall): void {
@@ -221,7 +220,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, call: ModelCall
       if (part.finishReason.unified === "interrupted") return;
       if (part.finishReason.raw === undefined && part.finishReason.unified === "other") return;
       draft.usage = part.usage;
-      draft.finishReason = toFinishReason(part.finishReason.unified);
+      draft.finishReason = finishReasons.has(part.finishReason.unified) ? part.finishReason.unified : "other";
       return;
     case "error":
       throw part.error;
@@ -294,37 +293,30 @@ function callId({ parts }: Draft, providerId: string): string {
 }
 
 function toReply(draft: Draft, finishReason: FinishReason): ModelReply {
-  const parts = draft.parts.filter(hasContent);
-  // An array of the exact length, which matters for arrays that stay in the history.
-  const content = mapPacked(parts, toContent);
-  return { content, finishReason, usage: draft.usage, metadata: draft.metadata };
+  const content: ModelReply["content"][number][] = [];
+  for (const part of draft.parts) {
+    if (part.type === "tool_call") content.push(part);
+    else if (part.type !== "open_call" && (part.deltas.length > 0 || part.provider !== undefined))
+      content.push(toContent(part));
+  }
+  // A copy has the exact length, which matters for arrays that stay in the history.
+  return { content: content.slice(), finishReason, usage: draft.usage, metadata: draft.metadata };
 }
 
-function hasContent(part: Draft["parts"][number]): part is OpenPart | ToolCallPart {
-  if (part.type === "open_call") return false;
-  return part.type === "tool_call" || part.deltas.length > 0 || part.provider !== undefined;
-}
-
-function toContent(part: OpenPart | ToolCallPart): TextPart | ReasoningPart | ToolCallPart {
-  if (part.type === "tool_call") return part;
-  const { type, provider } = part;
+function toContent({ type, deltas, provider }: OpenPart): TextPart | ReasoningPart {
   // An answer may break off inside a surrogate pair, and providers refuse half of one.
-  const text = part.deltas.join("").toWellFormed();
+  const text = deltas.join("").toWellFormed();
   return provider === undefined ? { type, text } : { type, text, provider };
 }
 
-function toFinishReason(reason: string): FinishReason {
-  switch (reason) {
-    case "stop":
-    case "length":
-    case "content-filter":
-    case "tool-calls":
-    case "error":
-      return reason;
-    default:
-      return "other";
-  }
-}
+/** The reasons that a provider can give. */
+const finishReasons: ReadonlySet<string> = new Set<FinishReason>([
+  "stop",
+  "length",
+  "content-filter",
+  "tool-calls",
+  "error",
+]);
 
 function brokenOffError(): KitError {
   return new KitError({ code: "model_error", message: "The model's answer broke off before its end." });

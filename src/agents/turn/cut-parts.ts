@@ -1,6 +1,6 @@
-import { mapPacked } from "../../base/map-packed.ts";
 import { codePointsIn } from "../../base/text-size.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
+import { mapPacked } from "../log/to-prompt.ts";
 
 type Part = TextPart | ImagePart;
 

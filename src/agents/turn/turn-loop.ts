@@ -27,7 +27,7 @@ import type { TurnHooks } from "./hook-calls.ts";
 import { type TurnLoop, toEntry, toolRunOf } from "./loop-parts.ts";
 import { type ModelFailure, planRetry } from "./retry.ts";
 import { runTools } from "./run-tools.ts";
-import { type CallSettings, callSettingsOf, reportedSettings } from "./turn-settings.ts";
+import { type CallSettings, callSettingsOf, noSettings, reportedSettings } from "./turn-settings.ts";
 
 /**
  * Kit's own loop: calls the model, runs the tools that it requests, and repeats this until it requests none. Returns that answer.
@@ -154,7 +154,7 @@ function emitRequest(
       ...reported,
       head: keepHead(loop.store, { system: prompt.current.text, tools, settings, mask }),
       log_position: state.position,
-      settings: reportedSettings(settings),
+      settings: settings === noSettings ? undefined : reportedSettings(settings),
       compacted: state.compactedAt > 0 ? true : undefined,
     },
     turnId,
@@ -363,8 +363,7 @@ function emitReply(
   { turnId }: Timing,
   { message, metadata, entries, duration_ms }: StoredReply,
 ): AssistantMessage {
-  const calls = callsOf(message);
-  if (calls.length > 0) operation.tracing?.notifyCalls({ turn_id: turnId }, calls);
+  operation.tracing?.notifyCalls({ turn_id: turnId }, callsOf(message));
   operation.emit(
     {
       type: "turn",

@@ -26,7 +26,7 @@ export function turnSettings(
   { modelSettings: over, callerToolChoice, callerTools = [] }: CallSources,
   { tools }: Toolkit,
 ): TurnSettings {
-  if ((base ?? over ?? callerToolChoice) === undefined) return noSettings;
+  if ((base ?? over ?? callerToolChoice) === undefined) return noChoice;
   const merged = { ...base, ...defined(over ?? {}) };
   // A caller forces no call of the agent's own tools besides its own, and one tool needs no other list.
   const [only] = callerTools;
@@ -53,7 +53,10 @@ export function turnSettings(
   };
 }
 
-const noSettings: TurnSettings = { modelSettings: undefined, forcedTools: undefined };
+const noChoice: TurnSettings = { modelSettings: undefined, forcedTools: undefined };
+
+/** The settings of a turn that needs none. */
+export const noSettings: CallSettings = {};
 
 export type CallSettings = Omit<LanguageModelV4CallOptions, "prompt" | "tools">;
 
