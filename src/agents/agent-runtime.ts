@@ -21,6 +21,7 @@ import type { OperationLog } from "./log/operation-log.ts";
 import type { PastOperation } from "./log/past-operation.ts";
 import type { SessionState } from "./log/session-state.ts";
 import type { NextAttempt, Suspension } from "./log/suspension.ts";
+import type { UnsavedWork } from "./log/unsaved-work.ts";
 import type { ProjectContext, Repository, SourceGuard, Workplace } from "./project-context.ts";
 import type { SessionPrompt } from "./prompt/system-prompt.ts";
 import type { SecretMask } from "./secrets.ts";
@@ -123,6 +124,8 @@ export interface Harness {
   readonly profile: AgentProfile;
   readonly runtime: AgentRuntime;
   readonly store: SessionStore;
+  /** Finished work that the store could not take. */
+  readonly unsaved: UnsavedWork;
   readonly events: EventHub;
   /** Runs a task below an operation; the `task` tool calls it. */
   startTask(

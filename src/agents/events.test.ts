@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
+import { systemClock } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { EventBody, EventType, KitEvent } from "../protocol/event.ts";
 import { createScriptedModel, type Script } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { defineTool } from "./define/tool.ts";
-import { createDeltas } from "./events.ts";
+import { createDeltas, createEventHub } from "./events.ts";
 import { createSecretMask } from "./secrets.ts";
 
 const retry = { attempts: 2, baseDelayMs: 1, maxDelayMs: 1 };
@@ -91,6 +92,19 @@ test("a task that a model asks for names the call, one that a caller asks for ha
   expect(of("task_end")[0]?.turn_id).toBe(call?.turn_id);
   expect(byCaller).not.toHaveProperty("tool_call_id");
   expect(byCaller).not.toHaveProperty("turn_id");
+});
+
+test("a hub has the tracing of the first listener that has one, while it listens", () => {
+  const hub = createEventHub({ clock: systemClock });
+  const tracer = () => Object.assign(() => undefined, { tracing: {} });
+  const [first, second] = [tracer(), tracer()];
+  hub.subscribe(() => undefined);
+  const ends = [first, second].map((listener) => hub.subscribe(listener));
+  expect(hub.tracing).toBe(first.tracing);
+  ends[0]?.();
+  expect(hub.tracing).toBe(second.tracing);
+  ends[1]?.();
+  expect(hub.tracing).toBeUndefined();
 });
 
 test("a secret in streamed arguments is masked when calls and text are written in turns", () => {

@@ -8,6 +8,7 @@ import type { AgentRuntime, Harness, LiveSession, LiveSessionOptions } from "./a
 import { notWaiting } from "./approvals/approvals.ts";
 import type { AgentProfile } from "./define/agent-profile.ts";
 import { createEventHub, type EventHub, type EventListener } from "./events.ts";
+import { type UnsavedWork, unsavedOf } from "./log/unsaved-work.ts";
 import { PythonSessions } from "./operations/run-python.ts";
 import { SessionInMemory } from "./session/live-session.ts";
 import { type Session, SessionHandle } from "./session/session.ts";
@@ -77,6 +78,7 @@ class LiveHarness implements Harness {
   readonly profile: AgentProfile;
   readonly runtime: AgentRuntime;
   readonly store: SessionStore;
+  readonly unsaved: UnsavedWork;
   readonly events: EventHub;
   readonly liveSessions: LiveSessions;
   readonly #onClosed: AgentIdentity["onClosed"];
@@ -98,6 +100,7 @@ class LiveHarness implements Harness {
     this.runtime = runtime;
     this.store =
       profile.store === undefined ? runtime.store : (runtime.guardStore?.(profile.store) ?? profile.store);
+    this.unsaved = unsavedOf(this.store, clock);
     this.events = createEventHub({ clock, observers, last: last_event, onListenerError });
     if (profile.onEvent !== undefined) this.events.subscribe(profile.onEvent);
     this.liveSessions = new LiveSessions(runtime.maxIdleSessions);
@@ -173,8 +176,8 @@ class LiveAgent implements Agent {
     return this.#harness;
   }
 
-  session(name = "default"): Session {
-    return new SessionHandle(this.#harness, checkedName(name));
+  session(name?: string): Session {
+    return new SessionHandle(this.#harness, name === undefined ? "default" : checkedName(name));
   }
 
   get sessions(): Agent["sessions"] {

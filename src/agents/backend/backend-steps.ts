@@ -9,7 +9,7 @@ import type { GatedCall } from "../approvals/call-gate.ts";
 import type { ToolContext } from "../define/tool.ts";
 import { createToolContext } from "../define/tool-context.ts";
 import { taskIdOf, taskOfPart } from "../events.ts";
-import { isSuspension, Postponed } from "../log/suspension.ts";
+import { Postponed, Suspension } from "../log/suspension.ts";
 import { type TurnLoop, toolRunOf } from "../turn/loop-parts.ts";
 
 /**
@@ -41,7 +41,7 @@ export async function requestDecision(
     emit({ type: "tool_end", tool_call_id: id, tool: name, result, is_error: false, duration_ms }, turnId);
     return decision;
   } catch (error) {
-    if (isSuspension(signal)) signal.reason.add(id, started);
+    if (signal.reason instanceof Suspension) signal.reason.add(id, started);
     if (!(error instanceof Postponed)) throw error;
     throw signal.aborted ? signal.reason : (error.cause ?? error);
   }

@@ -2,6 +2,26 @@ import { suggest } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { textTokens } from "../../base/text-size.ts";
 import type { InstructionPart, KnownRule, ProjectInstructions } from "../project-context.ts";
+import { forkNote, leftOutNote, type SessionState } from "./session-state.ts";
+
+export const noRules: ReadonlySet<string> = new Set();
+
+/**
+ * The rules that an operation leaves out: those of its agent, of the operation that started it, and those that its session began
+ * without. Names are ids of rules (`AGENTS.md#money`) and files.
+ */
+export function rulesLeftOut(
+  { notes }: Pick<SessionState, "notes">,
+  ofAgent: readonly string[] = [],
+  ofParent: ReadonlySet<string> = noRules,
+): ReadonlySet<string> {
+  const names = [...ofAgent, ...ofParent];
+  for (const { name, value } of notes) {
+    if (name === leftOutNote) names.push(...(value as readonly string[]));
+    if (name === forkNote) names.push(...((value as { readonly without?: readonly string[] }).without ?? []));
+  }
+  return names.length === 0 ? noRules : new Set(names);
+}
 
 /** Whether a rule is among those that are left out, by its id or by its file. */
 export function isLeftOut(

@@ -65,31 +65,11 @@ export const keptPlaceNote = "kept_place";
 /** The note with the origin of a session that is a fork; see `forkEntries`. */
 export const forkNote = "fork";
 
-/** The note with the rules that a session has begun without; see `rulesLeftOut`. */
+/** The note with the rules that a session has begun without; see `rulesLeftOut` in `left-out-rules.ts`. */
 export const leftOutNote = "rules_left_out";
 
 /** Notes about the whole session, which no compaction removes. */
 const lastingNotes: readonly string[] = [forkNote, leftOutNote];
-
-const noRules: ReadonlySet<string> = new Set();
-
-/**
- * The rules that an operation leaves out: those of its agent, of the operation that started it, and those that its session began
- * without. Names are ids of rules (`AGENTS.md#money`) and files.
- */
-export function rulesLeftOut(
-  { notes }: Pick<SessionState, "notes">,
-  ofAgent: readonly string[] = [],
-  ofParent: ReadonlySet<string> = noRules,
-): ReadonlySet<string> {
-  if (notes.length === 0 && ofAgent.length === 0) return ofParent;
-  const names = [...ofAgent, ...ofParent];
-  for (const { name, value } of notes) {
-    if (name === leftOutNote) names.push(...(value as readonly string[]));
-    if (name === forkNote) names.push(...((value as { readonly without?: readonly string[] }).without ?? []));
-  }
-  return names.length === 0 ? noRules : new Set(names);
-}
 
 export interface SessionNote {
   readonly name: string;

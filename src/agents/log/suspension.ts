@@ -3,7 +3,7 @@ import type { EventBody } from "../../protocol/event.ts";
 
 /**
  * The abort reason that suspends an operation which only waits for approval: it leaves memory without an event. After
- * the decision, the service starts the same operation with a signal that `resumeFrom` marks: it resumes from the log, as
+ * the decision, the service starts the same operation with a signal that `suspensions` has: it resumes from the log, as
  * after a crash, and repeats no event.
  */
 export class Suspension extends KitError {
@@ -65,22 +65,8 @@ function take(ids: string[], id: string): boolean {
   return at !== -1;
 }
 
-const marked = new WeakMap<AbortSignal, Suspension>();
-
-/** Marks the signal of an operation that resumes after a suspension. */
-export function resumeFrom(suspension: Suspension, signal: AbortSignal): void {
-  marked.set(signal, suspension);
-}
-
-/** The suspension that the operation with that signal resumes from. */
-export function suspensionBefore(signal: AbortSignal): Suspension | undefined {
-  return marked.get(signal);
-}
-
-/** Whether the signal suspends its operation. */
-export function isSuspension(signal: AbortSignal): signal is AbortSignal & { readonly reason: Suspension } {
-  return signal.aborted && signal.reason instanceof Suspension;
-}
+/** The suspensions from which operations resume, by the signals of the operations. */
+export const suspensions: WeakMap<AbortSignal, Suspension> = new WeakMap();
 
 /** Thrown by a call that continues when its operation resumes: it has no result yet. `cause` is the reason. */
 export class Postponed extends Error {
@@ -121,14 +107,5 @@ export interface OperationAttempt {
   planRetry(error: unknown): Promise<NextAttempt | undefined>;
 }
 
-const attempts = new WeakMap<AbortSignal, OperationAttempt>();
-
-/** Marks the signal of an operation that an engine tries again after some errors. */
-export function attachAttempt(attempt: OperationAttempt, signal: AbortSignal): void {
-  attempts.set(signal, attempt);
-}
-
-/** The attempt in which the operation with that signal runs; undefined if nothing tries it again. */
-export function attemptOf(signal: AbortSignal): OperationAttempt | undefined {
-  return attempts.get(signal);
-}
+/** The attempts of operations that an engine tries again after some errors, by the signals of the operations. */
+export const attempts: WeakMap<AbortSignal, OperationAttempt> = new WeakMap();

@@ -5,7 +5,8 @@ import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import { sessionName } from "../../protocol/session-name.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { afterOthers, closingEntry, type RebaseContext, type Unsaved } from "./operation-log.ts";
+import { closingEntry, type OperationLogOptions, type Unsaved } from "./operation-log.ts";
+import { afterOthers } from "./rebase.ts";
 import { commit, loadState, reloadState } from "./session-state.ts";
 
 interface Kept extends Unsaved {
@@ -27,7 +28,8 @@ const maxReloads = 20;
 export class UnsavedWork {
   readonly #store: SessionStore;
   readonly #clock: Pick<Clock, "now">;
-  readonly #unsaved = new Map<string, Kept>();
+  /** By the name of the session. */
+  readonly ofSessions: Map<string, Kept> = new Map();
   #chars = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #pauseMs = firstPauseMs;
@@ -41,8 +43,8 @@ export class UnsavedWork {
   add(unsaved: Unsaved): boolean {
     const name = sessionName(unsaved.key);
     const chars = JSON.stringify(unsaved.entries).length;
-    if (this.#unsaved.has(name) || this.#chars + chars > maxChars) return false;
-    this.#unsaved.set(name, { ...unsaved, chars, writing: undefined });
+    if (this.ofSessions.has(name) || this.#chars + chars > maxChars) return false;
+    this.ofSessions.set(name, { ...unsaved, chars, writing: undefined });
     this.#chars += chars;
     if (!unsaved.resumes) this.#tryLater();
     return true;
@@ -50,7 +52,7 @@ export class UnsavedWork {
 
   /** Undefined if the session has no unsaved work. Rejects with `store_unavailable` while the store is unavailable. */
   write(key: SessionKey): Promise<void> | undefined {
-    const work = this.#unsaved.size === 0 ? undefined : this.#unsaved.get(sessionName(key));
+    const work = this.ofSessions.get(sessionName(key));
     if (work === undefined) return undefined;
     work.writing ??= this.#append(work).then(
       () => this.#forget(work),
@@ -67,13 +69,13 @@ export class UnsavedWork {
   /** Tries once more within `patienceMs`; returns how many operations' work is lost with this process. */
   async close(patienceMs: number): Promise<number> {
     clearTimeout(this.#timer);
-    const writes = Promise.allSettled([...this.#unsaved.values()].map(({ key }) => this.write(key)));
+    const writes = Promise.allSettled([...this.ofSessions.values()].map(({ key }) => this.write(key)));
     await endsWithin(patienceMs, writes);
-    return this.#unsaved.size;
+    return this.ofSessions.size;
   }
 
   #forget(work: Kept): void {
-    if (this.#unsaved.delete(sessionName(work.key))) this.#chars -= work.chars;
+    if (this.ofSessions.delete(sessionName(work.key))) this.#chars -= work.chars;
   }
 
   /** One timer for all sessions, since they share the store. It does not keep the process alive. */
@@ -85,7 +87,7 @@ export class UnsavedWork {
 
   async #tryAll(): Promise<void> {
     let isAway = false;
-    for (const { key, resumes } of [...this.#unsaved.values()]) {
+    for (const { key, resumes } of [...this.ofSessions.values()]) {
       if (resumes) continue;
       try {
         await this.write(key);
@@ -125,12 +127,13 @@ export class UnsavedWork {
 function rebaseEntries(
   entries: readonly SessionEntry[],
   others: readonly SessionEntry[],
-  context: RebaseContext,
+  context: Pick<OperationLogOptions, "state" | "id" | "clock">,
 ): readonly SessionEntry[] {
   const [first] = entries;
   const isOfUser = first?.type === "message" && first.message.role === "user";
-  const closing = isOfUser ? closingEntry(context.state, context) : undefined;
-  return [...(closing === undefined ? [] : [closing]), ...afterOthers(entries, others, context)];
+  const closing = closingEntry(context.state, context);
+  const rebased = afterOthers(entries, others, { ...context, closing });
+  return isOfUser && closing !== undefined ? [closing, ...rebased] : rebased;
 }
 
 const ofStores = new WeakMap<SessionStore, UnsavedWork>();

@@ -15,7 +15,7 @@ import type {
 } from "../agent-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import { loadState, type SessionState } from "../log/session-state.ts";
-import { isSuspension } from "../log/suspension.ts";
+import { Suspension } from "../log/suspension.ts";
 import { SessionToolkit } from "../operations/toolkit.ts";
 import { folderAt, type Workplace } from "../project-context.ts";
 import { SessionPrompt } from "../prompt/system-prompt.ts";
@@ -32,6 +32,7 @@ export class SessionInMemory implements LiveSession {
   readonly profile: AgentProfile;
   readonly depth: number;
   readonly queue: OperationQueue;
+  readonly prompt: SessionPrompt = new SessionPrompt();
   readonly #harness: Harness;
   readonly #options: LiveSessionOptions;
   #state: SessionState | undefined;
@@ -39,7 +40,6 @@ export class SessionInMemory implements LiveSession {
   #sandbox: SessionSandbox | undefined;
   #workplace: Workplace | undefined;
   #toolkit: Toolkit | undefined;
-  #prompt: SessionPrompt | undefined;
   #running: RunningOperation | undefined;
 
   constructor(harness: Harness, name: string, options: LiveSessionOptions) {
@@ -53,11 +53,6 @@ export class SessionInMemory implements LiveSession {
 
   get current(): Operation | undefined {
     return this.#running?.operation;
-  }
-
-  get prompt(): SessionPrompt {
-    this.#prompt ??= new SessionPrompt();
-    return this.#prompt;
   }
 
   toolkit(): Toolkit {
@@ -152,7 +147,8 @@ export class SessionInMemory implements LiveSession {
   ended(running: RunningOperation): void {
     this.#running = undefined;
     // History and tools are loaded again when the operation resumes.
-    if (isSuspension(running.controller.signal)) this.evict();
+    const { aborted, reason } = running.controller.signal;
+    if (aborted && reason instanceof Suspension) this.evict();
     for (const onEnd of running.ended ?? none) onEnd();
     this.queue.leave();
   }

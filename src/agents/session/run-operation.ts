@@ -17,19 +17,18 @@ import type {
 } from "../agent-runtime.ts";
 import { type EventScope, taskOfPart } from "../events.ts";
 import { forkOf, placeOfFork } from "../log/fork.ts";
+import { noRules, rulesLeftOut } from "../log/left-out-rules.ts";
 import { OperationLog } from "../log/operation-log.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
-import { begunAt, rulesLeftOut, type SessionState } from "../log/session-state.ts";
+import { begunAt, type SessionState } from "../log/session-state.ts";
 import {
-  attemptOf,
-  isSuspension,
+  attempts,
   type NextAttempt,
   type OperationAttempt,
-  type Suspension,
-  suspensionBefore,
+  Suspension,
+  suspensions,
   willResume,
 } from "../log/suspension.ts";
-import { type UnsavedWork, unsavedOf } from "../log/unsaved-work.ts";
 import { maskBody } from "../masked-parts.ts";
 import { maskError, maskValue } from "../secrets.ts";
 import { Spending } from "../turn/budget.ts";
@@ -86,8 +85,8 @@ export class RunningOperation implements OperationFailures {
       parent_operation_id: request.scope?.parent_operation_id,
     };
     const { signal } = request;
-    this.suspension = signal && suspensionBefore(signal);
-    this.attempt = signal && attemptOf(signal);
+    this.suspension = signal && suspensions.get(signal);
+    this.attempt = signal && attempts.get(signal);
     this.startedAt = this.suspension?.startedAt ?? harness.runtime.clock.now();
     this.emit = emitterOf(this);
     // A suspension must see each body: it knows which events readers have.
@@ -117,7 +116,7 @@ export class RunningOperation implements OperationFailures {
       type: "operation_start",
       operation_kind,
       ...resumed,
-      ...placeOf(attempt),
+      ...(attempt === undefined ? undefined : placeOf(attempt)),
       ...from,
       ...sent,
       ...(rewound === undefined ? undefined : { rewound_before: rewound }),
@@ -210,9 +209,7 @@ async function begin(running: RunningOperation): Promise<Operation> {
   const goesElsewhere = rewindBefore !== undefined || fork !== undefined;
   if (request.resumes !== true && !goesElsewhere) running.open();
   // Write unsaved work of an earlier operation first, then read the history.
-  const unsaved = unsavedOf(harness.store, harness.runtime.clock);
-  const writing = unsaved.write(live.key);
-  if (writing !== undefined) await writing;
+  if (harness.unsaved.ofSessions.size > 0) await harness.unsaved.write(live.key);
   const loading = live.load();
   const state = loading instanceof Promise ? await loading : loading;
   const id = scope.operation_id;
@@ -220,7 +217,7 @@ async function begin(running: RunningOperation): Promise<Operation> {
   const past =
     request.resumes === true ? await loadPastOperation(harness.store, state, { id, isFresh }) : undefined;
   if (!running.isOpen && !goesElsewhere) running.open(past, state);
-  const operation = toOperation(running, { state, past, unsaved });
+  const operation = toOperation(running, { state, past });
   running.operation = operation;
   if (past === undefined && fork !== undefined) {
     const { beginBefore } = await import("../log/rewind.ts");
@@ -243,15 +240,15 @@ async function begin(running: RunningOperation): Promise<Operation> {
 
 /** Whether the error is the suspension of the operation. */
 function isPausedBy({ controller: { signal } }: RunningOperation, error: unknown): boolean {
-  return isSuspension(signal) && error === signal.reason;
+  return error instanceof Suspension && error === signal.reason;
 }
 
 /** Reports and logs the end that an error is. */
 async function endAfter(running: RunningOperation, error: unknown): Promise<End> {
   const { attempt, harness, request, startedAt } = running;
   const { signal } = running.controller;
-  if (isSuspension(signal) && error === signal.reason) {
-    signal.reason.startedAt = startedAt;
+  if (error instanceof Suspension && error === signal.reason) {
+    error.startedAt = startedAt;
     return undefined;
   }
   if (!running.isOpen) running.open();
@@ -263,10 +260,10 @@ async function endAfter(running: RunningOperation, error: unknown): Promise<End>
   }
   const { clock } = harness.runtime;
   if (status !== undefined)
-    await logEnd(running, unsavedOf(harness.store, clock), {
+    await logEnd(running, {
       status,
       ...(status === "failed" ? { error: running.toEventError(error) } : undefined),
-      ...endingOf(attempt),
+      ...(attempt === undefined ? undefined : endingOf(attempt)),
       duration_ms: clock.now() - startedAt,
     });
   return status;
@@ -294,23 +291,20 @@ function finish(running: RunningOperation, end: End): void {
   }
 }
 
-function placeOf(
-  attempt: OperationAttempt | undefined,
-): Pick<Extract<EventBody, { type: "operation_start" }>, "attempt" | "dispatch_id"> {
-  if (attempt === undefined) return {};
-  const { dispatch_id, number } = attempt;
+function placeOf({
+  dispatch_id,
+  number,
+}: OperationAttempt): Pick<Extract<EventBody, { type: "operation_start" }>, "attempt" | "dispatch_id"> {
   return number === 1 ? { dispatch_id } : { attempt: number, dispatch_id };
 }
 
-function endingOf(attempt: OperationAttempt | undefined): Pick<OperationEnd, "attempts" | "dispatch_id"> {
-  const { attempt: attempts, ...place } = placeOf(attempt);
-  return attempts === undefined ? place : { attempts, ...place };
+function endingOf({ dispatch_id, number }: OperationAttempt): Pick<OperationEnd, "attempts" | "dispatch_id"> {
+  return number === 1 ? { dispatch_id } : { attempts: number, dispatch_id };
 }
 
 /** Writes the end of a failed or aborted operation into its session's log, as far as the store can be written. */
 async function logEnd(
   { harness, live, request, operation }: RunningOperation,
-  unsaved: UnsavedWork,
   end: OperationEnd,
 ): Promise<void> {
   if (operation === undefined) return;
@@ -322,7 +316,7 @@ async function logEnd(
   const value = isLogged ? end : { ...end, message: request.message };
   const { mask, clock } = { ...harness.runtime, mask: operation.mask };
   try {
-    await unsaved.write(live.key);
+    await harness.unsaved.write(live.key);
     await log.commit([
       {
         version: 1,
@@ -343,7 +337,6 @@ function toOperation(
   from: {
     readonly state: SessionState;
     readonly past: PastOperation | undefined;
-    readonly unsaved: UnsavedWork;
   },
 ): Operation {
   const { harness, live, request, scope } = running;
@@ -364,8 +357,10 @@ function toOperation(
     signal,
     resumes: request.resumes === true,
     repository: running.repository,
-    unsaved: from.unsaved,
+    unsaved: harness.unsaved,
   });
+  const { omitRules } = live.profile;
+  const mayLeaveOut = omitRules !== undefined || state.notes.length > 0;
   // Every field stands here: an object that grows by spreads costs several times as much.
   return {
     id,
@@ -387,7 +382,9 @@ function toOperation(
         ? undefined
         : tracingOfOperation(tracing, harness, { ...live.key, operation_id: id }),
     spending,
-    rulesLeftOut: rulesLeftOut(state, live.profile.omitRules, request.parent?.rulesLeftOut),
+    rulesLeftOut: mayLeaveOut
+      ? rulesLeftOut(state, omitRules, request.parent?.rulesLeftOut)
+      : (request.parent?.rulesLeftOut ?? noRules),
     tasks: noTasks,
     live,
     log,

@@ -136,7 +136,7 @@ export class SessionHandle implements Session {
     this.#harness = harness;
   }
 
-  prompt<Result = unknown>(text: string, options: PromptOptions<Result> = {}): Promise<PromptResult<Result>> {
+  prompt<Result = unknown>(text: string, options?: PromptOptions<Result>): Promise<PromptResult<Result>> {
     return this.#prompt(text, options);
   }
 
@@ -222,11 +222,12 @@ export class SessionHandle implements Session {
   /** `streamId`: the id of a stream's operation. No `async`: its promise would live as long as the operation. */
   #prompt<Result>(
     text: string,
-    options: PromptOptions<Result>,
+    given: PromptOptions<Result> | undefined,
     streamId?: string,
   ): Promise<PromptResult<Result>> {
     try {
-      checkOptions("prompt", options);
+      if (given !== undefined) checkOptions("prompt", given);
+      const options = given ?? noOptions;
       // A text of the wrong type is refused by the operation.
       const message = typeof text === "string" ? text : undefined;
       const request =
@@ -257,6 +258,8 @@ function toAborted(reason: unknown): unknown {
   if (reason instanceof KitError) return reason;
   return new KitError({ code: "aborted", message: "The operation was aborted.", cause: reason });
 }
+
+const noOptions: PromptOptions<never> = {};
 
 /** The options that operations have in common. */
 type OperationOptions = Pick<

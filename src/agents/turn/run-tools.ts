@@ -2,7 +2,7 @@ import { isoTime } from "../../base/clock.ts";
 import type { ToolCallPart, ToolMessage, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { ToolGate } from "../approvals/call-gate.ts";
-import { isSuspension, type Suspension } from "../log/suspension.ts";
+import { Suspension } from "../log/suspension.ts";
 import { maskValue } from "../secrets.ts";
 import { spentEntry } from "./budget.ts";
 import { type TurnLoop, toEntry, toolRunOf } from "./loop-parts.ts";
@@ -31,7 +31,7 @@ export async function runTools(
   const outcomes = await runToolCalls(calls, turn, toolRun);
   if (outcomes.includes(undefined)) {
     await keepResults(turn, outcomes, toolRun.gate);
-    if (isSuspension(signal)) signal.reason.turnId = id;
+    if (signal.reason instanceof Suspension) signal.reason.turnId = id;
     throw signal.aborted ? signal.reason : turn.postponed;
   }
   const content = outcomes as readonly ToolResultPart[]; // No copy: the history keeps this array.

@@ -11,7 +11,7 @@ import { type GateRequest, passGate } from "../approvals/pass-gate.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolLookup, ValidateJson } from "../define/tool.ts";
 import type { EventHub, OperationTracing } from "../events.ts";
-import { isSuspension, Postponed, type Suspension } from "../log/suspension.ts";
+import { Postponed, Suspension } from "../log/suspension.ts";
 import type { SecretMask } from "../secrets.ts";
 import type { ToolHooks } from "./hook-calls.ts";
 import { type Execution, execute, type RunningTools, resumesLater, thrownOutcome } from "./run-tool.ts";
@@ -154,7 +154,7 @@ function postpones(
   const outage = isPostponed ? error.cause : outageOf(error);
   if (outage !== undefined) turn.postponed ??= outage;
   if (isPostponed ? error.isUnstarted : outage !== undefined) options.gate.unstarted(key);
-  if (isSuspension(options.signal)) options.signal.reason.add(call.tool_call_id, started);
+  if (options.signal.reason instanceof Suspension) options.signal.reason.add(call.tool_call_id, started);
   return outage !== undefined || isPostponed;
 }
 

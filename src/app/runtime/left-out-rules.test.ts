@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
-import { fromKept, instructionsWithout } from "../../agents/log/left-out-rules.ts";
-import { rulesLeftOut, stateOf } from "../../agents/log/session-state.ts";
+import { fromKept, instructionsWithout, rulesLeftOut } from "../../agents/log/left-out-rules.ts";
+import { stateOf } from "../../agents/log/session-state.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { forTests } from "../../testing/for-tests.ts";
 import { startProviderServer } from "../../testing/provider-server/provider-server.ts";

@@ -1,7 +1,6 @@
 import type { WaitingInputs } from "../../agents/agent-runtime.ts";
 import { type Agent, harnessOf } from "../../agents/harness.ts";
-import { askAgain } from "../../agents/log/operation-log.ts";
-import { unsavedOf } from "../../agents/log/unsaved-work.ts";
+import { askAgain } from "../../agents/log/rebase.ts";
 import { isAnswer } from "../../agents/operations/answer.ts";
 import { joinedFrom } from "../../agents/operations/join-inputs.ts";
 import { runPrompt } from "../../agents/operations/run-prompt.ts";
@@ -34,7 +33,7 @@ export async function performJoined(
   { key, request, operationId: id, resting }: Input,
 ): Promise<PromptReply | JoinedResult | undefined> {
   const harness = harnessOf(agent);
-  await unsavedOf(harness.store, harness.runtime.clock).write(key);
+  await harness.unsaved.write(key);
   const entries = await harness.store.read(key);
   const at = entries.findIndex((entry) => joinedFrom(entry) === id);
   const joined = entries[at]?.operation_id;

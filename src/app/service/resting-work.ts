@@ -1,5 +1,5 @@
 import type { ApprovalWait } from "../../agents/approvals/approvals.ts";
-import { attachAttempt, resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
+import { attempts, Suspension, suspensions, willResume } from "../../agents/log/suspension.ts";
 import type { WorkContext } from "../../engine/contract.ts";
 
 /** The wait of an operation for a decision. */
@@ -119,9 +119,9 @@ export class RestingWork {
     const stop = new AbortController();
     const forward = (): void => stop.abort(signal.reason);
     let late: NodeJS.Timeout | undefined;
-    if (rested !== undefined) resumeFrom(rested, stop.signal);
+    if (rested !== undefined) suspensions.set(stop.signal, rested);
     const { id: dispatch_id, attempt: number, planRetry } = this.#context;
-    if (planRetry !== undefined) attachAttempt({ dispatch_id, number, planRetry }, stop.signal);
+    if (planRetry !== undefined) attempts.set(stop.signal, { dispatch_id, number, planRetry });
     if (!signal.aborted) signal.addEventListener("abort", forward, { once: true });
     else if (rested === undefined) forward();
     else {

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { OperationName } from "../../agents/agent-runtime.ts";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
-import { isSuspension } from "../../agents/log/suspension.ts";
+import { Suspension } from "../../agents/log/suspension.ts";
 import { defined } from "../../base/record.ts";
 import type { Engine, WorkContext } from "../../engine/contract.ts";
 import type { CallWork } from "../../engine/waiting-calls-contract.ts";
@@ -137,7 +137,7 @@ export class WorkSlots {
       return await resting.ask(ask, { ...wait, onWaiting });
     } finally {
       this.#waiting.delete(waiting);
-      if (!isSuspension(wait.signal)) resting.setIdle(false);
+      if (!(wait.signal.reason instanceof Suspension)) resting.setIdle(false);
     }
   }
 
