@@ -5,7 +5,6 @@ import type {
   FilePart,
   ImagePart,
   ToolCallPart,
-  ToolMessage,
   ToolResultPart,
   UserMessage,
 } from "../../protocol/message.ts";
@@ -13,6 +12,7 @@ import type { RepositoryState } from "../../protocol/repository.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
 import type { SecretMask } from "../secrets.ts";
+import { afterOthers } from "./after-others.ts";
 import { applyEntries, applyNew, begunAt, commit, reloadState, type SessionState } from "./session-state.ts";
 
 /** Conflicts with other writers before an append gives up. */
@@ -277,9 +277,12 @@ export class OperationLog {
 
   #write({ entries, isReply, input }: Appended, others: readonly SessionEntry[]): MaybePromise<void> {
     const options = this.#options;
-    const closing = isReply ? undefined : closingEntry(options.state, options);
-    const written = isReply && others.length > 0 ? afterOthers(entries, others, options) : entries;
-    const all = closing === undefined ? written : [closing, ...written];
+    let all = entries;
+    if (!isReply || others.length > 0) {
+      const closing = closingEntry(options.state, options);
+      if (isReply) all = afterOthers(entries, others, { id: options.id, clock: options.clock, closing });
+      else if (closing !== undefined) all = [closing, ...entries];
+    }
     if (all.length === 0) return undefined;
     return commit(options, options.repository === undefined ? all : this.#withRepository(all), input);
   }
@@ -372,7 +375,7 @@ function hasToolCalls(entry: SessionEntry): boolean {
  */
 export function closingEntry(
   state: SessionState,
-  { id, clock }: Pick<RebaseContext, "id" | "clock">,
+  { id, clock }: { readonly id: string; readonly clock: Pick<Clock, "now"> },
 ): SessionEntry | undefined {
   const last = state.messages.at(-1);
   if (last?.role !== "assistant") return undefined;
@@ -401,65 +404,4 @@ export function notRun(call: ToolCallPart, text: string): ToolResultPart {
     content: [{ type: "text", text }],
     is_error: true,
   };
-}
-
-export interface RebaseContext {
-  /** The state, including the other writers' entries. */
-  readonly state: SessionState;
-  /** The operation that appends. */
-  readonly id: string;
-  readonly clock: Pick<Clock, "now">;
-}
-
-/**
- * Rewrites entries of an operation so that they can follow other writers' entries: an answer follows a line that says
- * it belongs to an earlier message; results of calls, which the other writers have closed, become text.
- */
-export function afterOthers(
-  entries: readonly SessionEntry[],
-  others: readonly SessionEntry[],
-  context: RebaseContext,
-): readonly SessionEntry[] {
-  const [first, ...rest] = entries;
-  if (first?.type === "compaction") {
-    // The other compaction may have removed more than this one summarizes.
-    return others.some(({ type }) => type === "compaction") ? rest : entries;
-  }
-  if (first?.type !== "message" || !others.some(({ type }) => type === "message")) return entries;
-  const { message } = first;
-  if (message.role === "user") return entries;
-  // A writer that appends a message closes the calls it finds open, so the calls of this operation have results by now.
-  const closing = closingEntry(context.state, context);
-  const before = closing === undefined ? [] : [closing];
-  return message.role === "tool"
-    ? [...before, resumeEntry(`${earlier} ${lateResults(message)}`, context), ...rest]
-    : [...before, resumeEntry(`${earlier} ${answerNow}`, context), ...entries];
-}
-
-const earlier =
-  "The conversation went on before you had answered an earlier message of the user, which has no answer yet.";
-const answerNow = "Answer it now.";
-
-/** The request to answer an input that other work has overtaken; `input` if the context no longer has it. */
-export function askAgain(input: string | undefined): string {
-  return input === undefined ? `${earlier} ${answerNow}` : `${earlier} ${answerNow} It was:\n\n${input}`;
-}
-
-function lateResults({ content }: ToolMessage): string {
-  const results = content.map((result) => `- ${result.tool}: ${textIn(result)}`);
-  return `The calls that you had made for it have ended meanwhile, with these results:\n${results.join("\n")}\nGo on with it now.`;
-}
-
-function textIn({ content }: ToolResultPart): string {
-  return content.map((part) => (part.type === "text" ? part.text : `[image ${part.media_type}]`)).join("");
-}
-
-function resumeEntry(text: string, { id, clock }: RebaseContext): SessionEntry {
-  const message: UserMessage = {
-    role: "user",
-    content: [{ type: "text", text }],
-    timestamp: isoTime(clock.now()),
-    source: "resume",
-  };
-  return { version: 1, type: "message", message, operation_id: id };
 }

@@ -5,8 +5,9 @@ import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import { sessionName } from "../../protocol/session-name.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { afterOthers, closingEntry, type RebaseContext, type Unsaved } from "./operation-log.ts";
-import { commit, loadState, reloadState } from "./session-state.ts";
+import { afterOthers } from "./after-others.ts";
+import { closingEntry, type Unsaved } from "./operation-log.ts";
+import { commit, loadState, reloadState, type SessionState } from "./session-state.ts";
 
 interface Kept extends Unsaved {
   readonly chars: number;
@@ -125,12 +126,13 @@ export class UnsavedWork {
 function rebaseEntries(
   entries: readonly SessionEntry[],
   others: readonly SessionEntry[],
-  context: RebaseContext,
+  context: { readonly state: SessionState; readonly id: string; readonly clock: Pick<Clock, "now"> },
 ): readonly SessionEntry[] {
   const [first] = entries;
-  const isOfUser = first?.type === "message" && first.message.role === "user";
-  const closing = isOfUser ? closingEntry(context.state, context) : undefined;
-  return [...(closing === undefined ? [] : [closing]), ...afterOthers(entries, others, context)];
+  const closing = closingEntry(context.state, context);
+  if (first?.type !== "message" || first.message.role !== "user")
+    return afterOthers(entries, others, { ...context, closing });
+  return closing === undefined ? entries : [closing, ...entries];
 }
 
 const ofStores = new WeakMap<SessionStore, UnsavedWork>();
