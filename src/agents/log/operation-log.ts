@@ -300,7 +300,10 @@ export class OperationLog {
     if (ahead !== undefined) await (ahead.written ?? this.#writeAhead(ahead, []));
   }
 
-  /** Writes what waits before these entries; while the store is unavailable, entries that must be kept follow it in memory. */
+  /**
+   * Writes what waits before these entries. If the store is unavailable, entries that must be kept are kept in memory, unless other
+   * work of the session is kept already: they would follow entries that the log may never have.
+   */
   async #flushBefore(entries: readonly SessionEntry[], isKept: boolean): Promise<void> {
     const { position } = this.#options.state;
     try {
