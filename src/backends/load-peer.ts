@@ -36,7 +36,9 @@ export function oncePerProject<Loaded>(
 ): (projectRoot: string | undefined) => Promise<Loaded> {
   const loaded = new Map<string | undefined, Promise<Loaded>>();
   return (projectRoot) => {
-    const loading = loaded.get(projectRoot) ?? load(projectRoot);
+    const known = loaded.get(projectRoot);
+    if (known !== undefined) return known;
+    const loading = load(projectRoot);
     loaded.set(projectRoot, loading);
     loading.catch(() => loaded.delete(projectRoot));
     return loading;

@@ -1,8 +1,10 @@
 /**
  * All matches of a global pattern. `text.matchAll` makes a copy of the pattern for each text, which takes longer than the search of a
- * short text. Throws for a pattern that matches an empty text, which would never end.
+ * short text. The matches of a long text come one by one: a caller with a limit does not wait for the others. Throws for a pattern
+ * that matches an empty text, which would never end.
  */
-export function matchesOf(pattern: RegExp, text: string): RegExpExecArray[] {
+export function matchesOf(pattern: RegExp, text: string): Iterable<RegExpExecArray> {
+  if (text.length > longText) return text.matchAll(pattern);
   const matches: RegExpExecArray[] = [];
   pattern.lastIndex = 0;
   for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
@@ -11,3 +13,6 @@ export function matchesOf(pattern: RegExp, text: string): RegExpExecArray[] {
   }
   return matches;
 }
+
+/** In characters. */
+const longText = 4_000;

@@ -5,10 +5,11 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
 
-/** Returns the object without the keys that hold `undefined`. */
+/** Returns the object without the keys that hold `undefined`, and without `__proto__`, which would set a prototype. */
 export function defined<Fields extends object>(fields: Fields): Defined<Fields> {
   const kept: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) kept[name] = value;
+  for (const [name, value] of Object.entries(fields))
+    if (value !== undefined && name !== "__proto__") kept[name] = value;
   return kept as Defined<Fields>;
 }
 

@@ -12,7 +12,7 @@ import type { RepositoryState } from "../../protocol/repository.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
 import type { SecretMask } from "../secrets.ts";
-import { afterOthers } from "./rebase.ts";
+import { afterOthers } from "./after-others.ts";
 import { applyEntries, applyNew, begunAt, commit, reloadState, type SessionState } from "./session-state.ts";
 
 /** Conflicts with other writers before an append gives up. */
@@ -277,10 +277,12 @@ export class OperationLog {
 
   #write({ entries, isReply, input }: Appended, others: readonly SessionEntry[]): MaybePromise<void> {
     const options = this.#options;
-    const closing = isReply && others.length === 0 ? undefined : closingEntry(options.state, options);
     let all = entries;
-    if (!isReply) all = closing === undefined ? entries : [closing, ...entries];
-    else if (others.length > 0) all = afterOthers(entries, others, { ...options, closing });
+    if (!isReply || others.length > 0) {
+      const closing = closingEntry(options.state, options);
+      if (isReply) all = afterOthers(entries, others, { id: options.id, clock: options.clock, closing });
+      else if (closing !== undefined) all = [closing, ...entries];
+    }
     if (all.length === 0) return undefined;
     return commit(options, options.repository === undefined ? all : this.#withRepository(all), input);
   }
@@ -298,7 +300,10 @@ export class OperationLog {
     if (ahead !== undefined) await (ahead.written ?? this.#writeAhead(ahead, []));
   }
 
-  /** Writes what waits before these entries; while the store is unavailable, entries that must be kept follow it in memory. */
+  /**
+   * Writes what waits before these entries. If the store is unavailable, entries that must be kept are kept in memory, unless other
+   * work of the session is kept already: they would follow entries that the log may never have.
+   */
   async #flushBefore(entries: readonly SessionEntry[], isKept: boolean): Promise<void> {
     const { position } = this.#options.state;
     try {
@@ -373,7 +378,7 @@ function hasToolCalls(entry: SessionEntry): boolean {
  */
 export function closingEntry(
   state: SessionState,
-  { id, clock }: Pick<OperationLogOptions, "id" | "clock">,
+  { id, clock }: { readonly id: string; readonly clock: Pick<Clock, "now"> },
 ): SessionEntry | undefined {
   const last = state.messages.at(-1);
   if (last?.role !== "assistant") return undefined;

@@ -118,10 +118,9 @@ export function loadState(
   key: SessionKey,
   parent?: SessionKey,
 ): MaybePromise<SessionState> {
+  const state = emptyState(key, parent);
   const entries = store.read(key);
-  return entries instanceof Promise
-    ? foldWhenRead(emptyState(key, parent), entries)
-    : fold(emptyState(key, parent), entries);
+  return entries instanceof Promise ? foldWhenRead(state, entries) : fold(state, entries);
 }
 
 function foldWhenRead(state: SessionState, entries: Promise<readonly SessionEntry[]>): Promise<SessionState> {
@@ -134,10 +133,7 @@ export function stateOf(key: SessionKey, entries: readonly SessionEntry[]): Sess
 }
 
 function fold(state: SessionState, entries: readonly SessionEntry[]): SessionState {
-  return entries.length === 0 ? state : foldAll(state, entries);
-}
-
-function foldAll(state: SessionState, entries: readonly SessionEntry[]): SessionState {
+  if (entries.length === 0) return state;
   // Only entries after the last compaction are active, so earlier ones are not converted.
   let from = 0;
   const left = new Set<number>();
@@ -147,14 +143,14 @@ function foldAll(state: SessionState, entries: readonly SessionEntry[]): Session
     if (isLeft(entry, index + 1)) left.add(index);
     else if (from === 0 && entry?.type === "compaction") from = Math.min(entry.keep_from - 1, index);
   }
-  entries.forEach((entry, index) => {
+  for (const [index, entry] of entries.entries()) {
     const isSkipped = left.has(index) ? !isLasting(entry) : index < from && entry.type === "message";
     if (isSkipped) {
       state.position += 1;
       noteOperation(state, entry.operation_id);
       if (entry.type === "message" && entry.turn !== undefined) noteTurn(state, entry.turn);
     } else applyEntry(state, entry);
-  });
+  }
   return state;
 }
 

@@ -5,9 +5,9 @@ import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import { sessionName } from "../../protocol/session-name.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { closingEntry, type OperationLogOptions, type Unsaved } from "./operation-log.ts";
-import { afterOthers } from "./rebase.ts";
-import { commit, loadState, reloadState } from "./session-state.ts";
+import { afterOthers } from "./after-others.ts";
+import { closingEntry, type Unsaved } from "./operation-log.ts";
+import { commit, loadState, reloadState, type SessionState } from "./session-state.ts";
 
 interface Kept extends Unsaved {
   readonly chars: number;
@@ -127,13 +127,13 @@ export class UnsavedWork {
 function rebaseEntries(
   entries: readonly SessionEntry[],
   others: readonly SessionEntry[],
-  context: Pick<OperationLogOptions, "state" | "id" | "clock">,
+  context: { readonly state: SessionState; readonly id: string; readonly clock: Pick<Clock, "now"> },
 ): readonly SessionEntry[] {
   const [first] = entries;
-  const isOfUser = first?.type === "message" && first.message.role === "user";
   const closing = closingEntry(context.state, context);
-  const rebased = afterOthers(entries, others, { ...context, closing });
-  return isOfUser && closing !== undefined ? [closing, ...rebased] : rebased;
+  if (first?.type !== "message" || first.message.role !== "user")
+    return afterOthers(entries, others, { ...context, closing });
+  return closing === undefined ? entries : [closing, ...entries];
 }
 
 const ofStores = new WeakMap<SessionStore, UnsavedWork>();

@@ -4,8 +4,8 @@ import type { AssistantMessage, Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/read-records.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import type { JsonSchema } from "../define/tool.ts";
+import { askAgain } from "../log/after-others.ts";
 import type { PastOperation } from "../log/past-operation.ts";
-import { askAgain } from "../log/rebase.ts";
 import {
   checkOutput,
   isRefusal,

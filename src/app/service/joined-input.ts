@@ -1,6 +1,6 @@
 import type { WaitingInputs } from "../../agents/agent-runtime.ts";
 import { type Agent, harnessOf } from "../../agents/harness.ts";
-import { askAgain } from "../../agents/log/rebase.ts";
+import { askAgain } from "../../agents/log/after-others.ts";
 import { isAnswer } from "../../agents/operations/answer.ts";
 import { joinedFrom } from "../../agents/operations/join-inputs.ts";
 import { runPrompt } from "../../agents/operations/run-prompt.ts";

@@ -311,17 +311,15 @@ class PostgresEngine {
       this.#dispatches.onQueued({ agent: id, instance_id: news[2], session: news[3] });
     else if (kind === "run") this.#runs.onQueued(id);
     else if (kind === "signal") this.#runs.onSignal(id);
-    else if (kind === "unexecuted") void this.#runs.onUnexecuted(id).catch(() => undefined);
+    else if (kind === "ended_elsewhere") void this.#runs.onEndedElsewhere(id).catch(() => undefined);
     else if (kind === "stream") this.#events.onWritten(id);
     else if (kind === "approval") this.#waitingCalls.onNews(id);
     else if (kind === "schedule") void this.#schedules.arm().catch(() => undefined);
-    else {
-      const isEnd = kind === "ended";
+    else
       for (const part of [this.#dispatches, this.#runs]) {
-        if (isEnd) part.onEnded(id);
-        else part.onCancel(id);
+        if (kind === "ended") part.onEnded(id);
+        else if (kind === "cancel") part.onCancel(id);
       }
-    }
   }
 
   async #checkLease(shard: number, fence: number): Promise<void> {

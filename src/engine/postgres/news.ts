@@ -7,14 +7,14 @@ import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
  * Messages between nodes. They only save time: the receiver would find the same in the rows a moment later. A node receives its own
  * news too, so the handler of a news must not send it again.
  * `session`: an input was queued; `run`: a run was queued; `ended`: a dispatch or a run has ended; `cancel`: a running
- * dispatch or run was cancelled; `unexecuted`: a run was cancelled that no node executed, and its owner is another node;
+ * dispatch or run was cancelled; `ended_elsewhere`: a run has ended on a node that does not own it;
  * `signal`: a run has a signal; `stream`: events were written; `approval`: a tool call was decided; `schedule`: schedules
  * were changed; `shards`: shards are free; `echo`: a node tests whether notifications arrive.
  */
 export type News =
   | readonly ["session", agent: string, instance_id: string, session: string]
   | readonly [
-      "run" | "ended" | "unexecuted" | "cancel" | "signal" | "stream" | "approval" | "echo",
+      "run" | "ended" | "ended_elsewhere" | "cancel" | "signal" | "stream" | "approval" | "echo",
       id: string,
     ]
   | readonly ["schedule" | "shards"];

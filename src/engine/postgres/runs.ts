@@ -23,6 +23,8 @@ import { shardOf } from "./shards.ts";
 
 const sweepRows = 2_000;
 const wokenAtATime = 500;
+/** How soon a due run is tried again that another transaction had locked. */
+const lockedMs = 20;
 const pruned = 100;
 
 /** The runs of a database: the node that owns the shard of a run executes it. */
@@ -78,8 +80,8 @@ export class PostgresRuns extends Runs<PostgresBase> {
     this.ends.wake(runId);
   }
 
-  /** Handles the news that another node has cancelled a run that no node executed: its owner writes the stream. */
-  async onUnexecuted(runId: string): Promise<void> {
+  /** Handles the news that a run ended on a node that does not own it: the owner writes its stream, and notes a cancellation there. */
+  async onEndedElsewhere(runId: string): Promise<void> {
     if (!this.#isOwn(runId)) return;
     const row = await this.#rows.find(runId);
     if (row?.status === "cancelled") await recordCancelled(this.events, row, this.base.clock.now());
@@ -146,9 +148,9 @@ export class PostgresRuns extends Runs<PostgresBase> {
     return this.ends.wakeEnded();
   }
 
-  /** Whether no run of a shard is executed on this node. */
+  /** Whether this node works on no run of a shard: the next owner of one that is ending would get a stream that nothing ends. */
   isIdle(shard: number): boolean {
-    return [...this.jobs.executions.keys()].every((run_id) => shardOf({ run_id }) !== shard);
+    return this.jobs.runsAtWork.every((run_id) => shardOf({ run_id }) !== shard);
   }
 
   /** Whether a query for queued runs is running. */
@@ -221,15 +223,16 @@ export class PostgresRuns extends Runs<PostgresBase> {
         `WITH woken AS (
            UPDATE $s.runs SET status = 'queued', wake_at = NULL, queued_as = nextval('$s.run_queue')
            WHERE id IN (SELECT id FROM $s.runs WHERE wake_at <= $1 AND status = 'waiting' AND shard = ANY($2)
-             ORDER BY wake_at LIMIT ${wokenAtATime} FOR UPDATE SKIP LOCKED) RETURNING 1)
+             ORDER BY wake_at LIMIT ${wokenAtATime} FOR UPDATE SKIP LOCKED) RETURNING id)
          SELECT (SELECT count(*)::int FROM woken) AS woken,
-           (SELECT min(wake_at) FROM $s.runs WHERE wake_at > $1 AND shard = ANY($2)) AS next`,
+           (SELECT min(wake_at) FROM $s.runs WHERE wake_at IS NOT NULL AND shard = ANY($2) AND id NOT IN (SELECT id FROM woken)) AS next`,
         [time.now(), ownership.shards],
       );
       const { woken = 0, next = null } = due ?? {};
       if (woken > 0) this.enqueueNew();
-      const at = woken === wokenAtATime ? time.now() : next;
-      if (at === null || alarm.signal.aborted) return;
+      if (next === null || alarm.signal.aborted) return;
+      // A run that is still due is locked, as by a signal for it, or one of more than are woken at a time.
+      const at = woken === wokenAtATime ? next : Math.max(next, time.now() + lockedMs);
       sleepUntil(time, at, alarm.signal).then(
         () => void this.#arm(),
         () => undefined,
@@ -237,11 +240,6 @@ export class PostgresRuns extends Runs<PostgresBase> {
     } catch {
       // The next sweep tries again.
     }
-  }
-
-  protected override async recordEnd(row: RunRow): Promise<void> {
-    await super.recordEnd(row);
-    if (!this.#isOwn(row.run_id)) this.base.news.publish(["unexecuted", row.run_id]);
   }
 
   protected override noteCancelled(runId: string): void {
@@ -252,6 +250,7 @@ export class PostgresRuns extends Runs<PostgresBase> {
   protected override noteEnd(runId: string): void {
     super.noteEnd(runId);
     this.base.news.publish(["ended", runId]);
+    if (!this.#isOwn(runId)) this.base.news.publish(["ended_elsewhere", runId]);
     // If this fails, the next `takeOver` does it.
     this.#wakeAwaiting(runId).catch(() => undefined);
   }

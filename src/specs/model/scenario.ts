@@ -60,7 +60,7 @@ export function scenarioCriterion(text: string): AcceptanceCriterion | undefined
 }
 
 function stepsOf(text: string, pattern: RegExp): Record<Step, string> | undefined {
-  const marks = matchesOf(pattern, text);
+  const marks = [...matchesOf(pattern, text)];
   const found: Record<Step, string[]> = { given: [], when: [], outcome: [] };
   for (const [index, mark] of marks.entries()) {
     const step = stepWords.get((mark[1] ?? "").toLowerCase());

@@ -39,6 +39,8 @@ export class RunJobs {
   readonly #host: ExecutionHost;
   readonly #options: RunJobsOptions;
   readonly #executions = new Map<string, Execution>();
+  /** Runs whose execution has ended and whose end is being recorded. */
+  readonly #settling = new Set<string>();
   /** The runs that are being claimed, by id, and whether a caller has cancelled them meanwhile: their rows may not tell. */
   readonly #beginning = new Map<string, boolean>();
 
@@ -50,6 +52,11 @@ export class RunJobs {
   /** Running executions of this process, by run id. */
   get executions(): ReadonlyMap<string, Execution> {
     return this.#executions;
+  }
+
+  /** The runs that this process executes, or whose end it is recording. */
+  get runsAtWork(): readonly string[] {
+    return [...this.#executions.keys(), ...this.#settling];
   }
 
   /** Cancels the execution of a run, also one that is about to begin. */
@@ -106,13 +113,17 @@ export class RunJobs {
       if (run.cancelling || this.#beginning.get(run.run_id) === true) execution.cancel();
       this.#beginning.delete(run.run_id);
       // The execution has begun: whatever fails from here on must not begin another one beside it.
-      const end = await execution.end.finally(() => this.#executions.delete(run.run_id));
+      const end = await execution.end.finally(() => {
+        this.#settling.add(run.run_id);
+        this.#executions.delete(run.run_id);
+      });
       const outcome = { end, error: toStoredError(end, run, handlers), handlers };
       return await this.#settle(run, outcome, lease);
     } catch (error) {
       return signal.aborted || isLost(error) ? over : { retryAt: base.time.now() + retryMs };
     } finally {
       this.#beginning.delete(queued.run_id);
+      this.#settling.delete(queued.run_id);
     }
   }
 

@@ -2,12 +2,12 @@ import { type Clock, isoTime } from "../../base/clock.ts";
 import type { ToolMessage, ToolResultPart, UserMessage } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 
-interface RebaseContext {
+export interface RebaseContext {
+  /** The results of calls that have none once the other writers' entries are read. */
+  readonly closing: SessionEntry | undefined;
   /** The operation that appends. */
   readonly id: string;
   readonly clock: Pick<Clock, "now">;
-  /** The results of the calls that the log leaves open, including the other writers' entries; undefined if it leaves none. */
-  readonly closing: SessionEntry | undefined;
 }
 
 /**
