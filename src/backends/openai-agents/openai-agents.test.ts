@@ -43,7 +43,7 @@ handoverTests({
   refused: () => [
     [A({ tools: [own] }), /a tool "rm" that the operation does not have/],
     [A({ handoffs: [new Agent({ name: "B", tools: [own] })] }), /"B" has a tool "rm"/],
-    [A({ handoffs: [filtered] }), /inputFilter/],
+    [A({ handoffs: [filtered as never] }), /inputFilter/],
     [A({ mcpServers: [{} as never] }), /MCP servers of its own/],
   ],
   call: (agent) => ({ name: `transfer_to_${agent}`, input: {} }),
