@@ -62,7 +62,7 @@ test("a key is nowhere in what a model is told, in events, in the history and in
     },
   );
   const session = agent.session();
-  const result = await session.prompt(`My key is ${key}.`, { secrets: ["OTHER"] });
+  const result = await session.prompt(`My keys are ${key} and ${granted}.`, { secrets: ["OTHER"] });
   const shell = await session.shell("cat notes.txt");
   const reported = JSON.stringify(model.calls.map(({ prompt }) => prompt));
   const kept = JSON.stringify(await session.history());
