@@ -3,7 +3,8 @@
  *
  * It takes V8's precise coverage around one warm call in this process; a function counts if it ran at
  * least once. Only files below `src/` count, without tests and test helpers. `--json` prints the rows,
- * `--list NAME` prints the functions of one walk: line, length, calls.
+ * `--list NAME` prints the functions of one walk: line, length, calls. `--check`: exits with 1 if a prompt passes through more than it may,
+ * by decisions/2026-11-23-files-and-walks.md.
  */
 import { spawnSync } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -26,8 +27,18 @@ interface Walk {
   readonly rooms: string;
 }
 
+/** The most files and functions of a walk. */
+const limits: Readonly<Record<string, readonly [files: number, functions: number]>> = {
+  "POST /agents/echo/1, stream, second prompt": [68, 380],
+  "prompt in a program": [37, 179],
+};
+
 const { values } = parseArgs({
-  options: { json: { type: "boolean", default: false }, list: { type: "string" } },
+  options: {
+    json: { type: "boolean", default: false },
+    list: { type: "string" },
+    check: { type: "boolean", default: false },
+  },
 });
 const source = fileURLToPath(new URL("../../src/", import.meta.url));
 const session = new Session();
@@ -102,6 +113,15 @@ else {
   );
   for (const row of walks)
     console.log(`| ${row.name} | ${row.files} | ${row.functions} | ${row.calls} | ${row.rooms} |`);
+}
+
+for (const [name, [files, functions]] of values.check ? Object.entries(limits) : []) {
+  const walked = walks.find((walk) => walk.name === name);
+  if (walked !== undefined && walked.files <= files && walked.functions <= functions) continue;
+  console.error(
+    `${name}: ${walked?.files} files and ${walked?.functions} functions, of ${files} and ${functions}. Take a step away, or decide on more.`,
+  );
+  process.exitCode = 1;
 }
 
 async function writeTree(root: string): Promise<void> {
