@@ -63,6 +63,7 @@ test("a key is nowhere in what a model is told, in events, in the history and in
   );
   const session = agent.session();
   const result = await session.prompt(`My keys are ${key} and ${granted}.`, { secrets: ["OTHER"] });
+  await session.task(`Whose are ${key} and ${granted}?`, { secrets: ["OTHER"] });
   const shell = await session.shell("cat notes.txt");
   const reported = JSON.stringify(model.calls.map(({ prompt }) => prompt));
   const kept = JSON.stringify(await session.history());
@@ -78,8 +79,24 @@ test("a key is nowhere in what a model is told, in events, in the history and in
       expect(text).not.toContain(secret);
   }
   const said = events.flatMap((event) => (event.type === "text_delta" ? [event.text] : [])).join("");
-  expect(said).toBe("I say [secret]Done with [secret] and [secret].");
+  expect(said).toBe(`I say [secret]${"Done with [secret] and [secret].".repeat(2)}`);
   expect(result.text).toBe("Done with [secret] and [secret].");
+  await agent.close();
+});
+
+test("a granted secret that is a part of the application's key does not leave the rest of the key", async () => {
+  const events: KitEvent[] = [];
+  const agent = createTestAgent(
+    createScriptedModel(() => ({ text: "Yes." })),
+    { onEvent: (event) => events.push(event) },
+    { env: { PART: "granted-canary" }, mask: createSecretMask([`head-${granted}`]) },
+  );
+  await agent.session().prompt(`It is head-${granted}.`, { secrets: ["PART"] });
+  const start = events.find((event) => event.type === "operation_start");
+  expect(start).toMatchObject({ message: "It is [secret]." });
+  await expect(agent.session().task("x", { secrets: "PART" as never })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
   await agent.close();
 });
 

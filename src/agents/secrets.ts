@@ -60,6 +60,20 @@ export function secretsFor(
   return { env: granted, values: Object.values(granted) };
 }
 
+/** A text that is told before its call is granted these secrets. The call refuses a name without a value. */
+export function maskedBeforeGrant(
+  text: string,
+  names: readonly string[] | undefined,
+  {
+    env,
+    mask,
+  }: { readonly env: Readonly<Record<string, string | undefined>>; readonly mask?: SecretMask | undefined },
+): string {
+  if (names === undefined) return text;
+  const granted = names.map((name) => (Object.hasOwn(env, name) ? (env[name] ?? "") : ""));
+  return createSecretMask([...(mask?.values ?? []), ...granted])(text);
+}
+
 const masks = new WeakMap<readonly string[], SecretMask>();
 
 /** Masks as `createSecretMask` does; each list is prepared once. */

@@ -4,6 +4,7 @@ import type { AgentProfile } from "../define/agent-profile.ts";
 import { mergeProfiles } from "../define/create-agent.ts";
 import { taskIdOf } from "../events.ts";
 import { folderAt } from "../project-context.ts";
+import { maskedBeforeGrant } from "../secrets.ts";
 import type { TaskCall } from "../tools/built-in-tools.ts";
 import type { PromptResult, TaskOptions } from "./options.ts";
 import type { PromptHost } from "./prepare.ts";
@@ -50,13 +51,17 @@ export async function startTask<Result>(
   const role = typeof options.role === "object" ? options.role.name : options.role;
   const scope = { task_id: taskId, parent_operation_id: operation.id };
   const { call } = task;
+  const message = maskedBeforeGrant(task.text, options.secrets ?? [], {
+    env: harness.runtime.env,
+    mask: operation.mask,
+  });
   operation.emit(
     {
       type: "task_start",
       task_id: taskId,
       // Readers of an event may ask whether a name is there.
       ...(call === undefined ? {} : { tool_call_id: call.toolCallId }),
-      prompt: task.text,
+      prompt: message,
       role,
       task_agent: options.agent,
       cwd: options.cwd,
@@ -67,7 +72,7 @@ export async function startTask<Result>(
   const running = child.operate(
     {
       kind: "prompt",
-      message: task.text,
+      message,
       id: `op_${taskId}`,
       resumes: true,
       signal: operation.signal,

@@ -30,7 +30,7 @@ import {
 } from "../operations/options.ts";
 import { runPrompt } from "../operations/run-prompt.ts";
 import { runPython } from "../operations/run-python.ts";
-import { createSecretMask } from "../secrets.ts";
+import { maskedBeforeGrant } from "../secrets.ts";
 
 /**
  * The events of one operation as they happen, and its result. Reading is optional and never delays the operation,
@@ -230,7 +230,10 @@ export class SessionHandle implements Session {
       if (given !== undefined) checkOptions("prompt", given);
       const options = given ?? noOptions;
       // A text of the wrong type is refused by the operation.
-      const message = typeof text === "string" ? this.#masked(text, options) : undefined;
+      const message =
+        typeof text === "string"
+          ? maskedBeforeGrant(text, options.secrets, this.#harness.runtime)
+          : undefined;
       const request =
         streamId === undefined
           ? requestOf("prompt", options, message)
@@ -241,14 +244,6 @@ export class SessionHandle implements Session {
     } catch (error) {
       return Promise.reject(error);
     }
-  }
-
-  /** The message of the operation's start, which is told before its secrets are granted. */
-  #masked(text: string, { secrets }: Pick<PromptOptions, "secrets">): string {
-    if (secrets === undefined) return text;
-    const { env } = this.#harness.runtime;
-    // The operation refuses a name without a value.
-    return createSecretMask(secrets.map((name) => env[name] ?? ""))(text);
   }
 
   /** Enqueues an operation with the signal of its caller. */

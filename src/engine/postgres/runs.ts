@@ -4,7 +4,7 @@ import type { WaitingSignal } from "../../protocol/waiting.ts";
 import type { Page, RunReceipt, RunRequest, RunSignal, WaitingListing } from "../contract.ts";
 import { sleepUntil } from "../shared/durable-time.ts";
 import { recordCancelled } from "../shared/runs/run-jobs.ts";
-import { lineOfRun, type QueuedRun, type RunRow } from "../shared/runs/run-store.ts";
+import { hasEnded, lineOfRun, type QueuedRun, type RunRow } from "../shared/runs/run-store.ts";
 import { Runs, type RunsOptions } from "../shared/runs/runs.ts";
 import { listWaitingSignals } from "./lists.ts";
 import type { PostgresBase } from "./postgres-base.ts";
@@ -84,7 +84,9 @@ export class PostgresRuns extends Runs<PostgresBase> {
   async onEndedElsewhere(runId: string): Promise<void> {
     if (!this.#isOwn(runId)) return;
     const row = await this.#rows.find(runId);
-    if (row?.status === "cancelled") await recordCancelled(this.events, row, this.base.clock.now());
+    // A failed run can have been continued before the news came.
+    if (row === undefined || !hasEnded(row.status)) return;
+    if (row.status === "cancelled") await recordCancelled(this.events, row, this.base.clock.now());
     super.noteEnd(runId);
   }
 

@@ -54,9 +54,9 @@ export class RunJobs {
     return this.#executions;
   }
 
-  /** The runs that this process executes, or whose end it is recording. */
+  /** The runs that this process claims or executes, or whose end it is recording. */
   get runsAtWork(): readonly string[] {
-    return [...this.#executions.keys(), ...this.#settling];
+    return [...this.#beginning.keys(), ...this.#executions.keys(), ...this.#settling];
   }
 
   /** Cancels the execution of a run, also one that is about to begin. */
@@ -199,6 +199,9 @@ export async function recordCancelled(events: EventLog, run: RunRow, now: number
   const { run_id, workflow, started_at, accepted_at } = run;
   const stream = runStream(run_id);
   try {
+    const last = await events.last(stream);
+    const [newest] = last === 0 ? [] : await events.read(stream, { after: last - 1 });
+    if (newest?.type === "run_end" && newest.reason === "cancelled") return;
     events.append(stream, {
       type: "run_end",
       workflow,
@@ -206,7 +209,7 @@ export async function recordCancelled(events: EventLog, run: RunRow, now: number
       is_error: true,
       is_aborted: true,
       duration_ms: now - (started_at ?? accepted_at),
-      index: (await events.last(stream)) + 1,
+      index: last + 1,
       timestamp: isoTime(now),
       instance_id: run_id,
       operation_id: run_id,
